@@ -1,0 +1,1 @@
+"""A SQL-rewriting differential-privacy proxy."""

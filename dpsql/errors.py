@@ -1,0 +1,189 @@
+"""What can go wrong, for people and programs. An error's text depends on statement, schema and ledger, never on rows.
+
+    Warning
+    Error
+    ├── InterfaceError                     the DB-API is used in a way it does not allow
+    └── DatabaseError
+        ├── DataError                      a released value does not fit where it is used
+        ├── OperationalError
+        │   ├── BudgetExceeded      53400  an account's budget does not cover the charge
+        │   ├── AccountSuspended    57P03  too many failed runs; the owner resumes the account
+        │   ├── EngineFailed        58000  the engine failed after the charge; one fixed text
+        │   ├── StaleData           55000  the data is not the registered version
+        │   └── AccessDenied        28000  no such user, or no user named
+        ├── IntegrityError                 the ledger is not the one that the schema needs
+        ├── InternalError           XX000  a bug of ours
+        ├── ProgrammingError
+        │   ├── InvalidSyntax       42601
+        │   ├── UnknownTable        42P01
+        │   ├── UnknownColumn       42703
+        │   ├── AmbiguousColumn     42702
+        │   ├── UnknownFunction     42883
+        │   ├── GroupingError       42803  a private column outside of an aggregate
+        │   ├── TypeMismatch        42804
+        │   ├── InvalidParameter    22023  a setting or parameter out of its range
+        │   ├── LimitExceeded       54000  the statement is too long or too deep
+        │   └── SchemaError         F0000  the YAML schema is wrong
+        └── NotSupportedError
+            ├── Unsupported         0A000  SQL that dpsql does not (yet) answer
+            ├── NotPrivate          0A000  would reveal single rows
+            ├── UnboundedContribution  0A000  a unit's contribution has no bound
+            └── UnboundedValues     0A000  the values of a sum have no bounds
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import ClassVar
+
+from dpsql.span import Span, caret
+
+
+class Warning(builtins.Warning):
+    pass
+
+
+class Error(Exception):
+    """An error with the fields that PostgreSQL gives its own."""
+
+    default_sqlstate: ClassVar[str] = "XX000"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        span: Span | None = None,
+        sqlstate: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.span = span
+        self.sqlstate = sqlstate or self.default_sqlstate
+        self.statement: str | None = None
+
+    @property
+    def position(self) -> int | None:
+        """The 1-based character at which the trouble starts, as PostgreSQL counts."""
+        return None if self.span is None else self.span.start + 1
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.statement is not None and self.span is not None:
+            lines.append(caret(self.statement, self.span))
+        if self.detail:
+            lines.append(f"DETAIL:  {self.detail}")
+        if self.hint:
+            lines.append(f"HINT:  {self.hint}")
+        return "\n".join(lines)
+
+
+class InterfaceError(Error):
+    default_sqlstate = "08000"
+
+
+class DatabaseError(Error):
+    pass
+
+
+class DataError(DatabaseError):
+    default_sqlstate = "22000"
+
+
+class OperationalError(DatabaseError):
+    default_sqlstate = "58000"
+
+
+class BudgetExceeded(OperationalError):
+    default_sqlstate = "53400"
+
+
+class AccountSuspended(OperationalError):
+    default_sqlstate = "57P03"
+
+
+class EngineFailed(OperationalError):
+    default_sqlstate = "58000"
+
+
+class StaleData(OperationalError):
+    default_sqlstate = "55000"
+
+
+class AccessDenied(OperationalError):
+    default_sqlstate = "28000"
+
+
+class IntegrityError(DatabaseError):
+    default_sqlstate = "23000"
+
+
+class InternalError(DatabaseError):
+    default_sqlstate = "XX000"
+
+
+class ProgrammingError(DatabaseError):
+    default_sqlstate = "42000"
+
+
+class InvalidSyntax(ProgrammingError):
+    default_sqlstate = "42601"
+
+
+class UnknownTable(ProgrammingError):
+    default_sqlstate = "42P01"
+
+
+class UnknownColumn(ProgrammingError):
+    default_sqlstate = "42703"
+
+
+class AmbiguousColumn(ProgrammingError):
+    default_sqlstate = "42702"
+
+
+class UnknownFunction(ProgrammingError):
+    default_sqlstate = "42883"
+
+
+class GroupingError(ProgrammingError):
+    default_sqlstate = "42803"
+
+
+class TypeMismatch(ProgrammingError):
+    default_sqlstate = "42804"
+
+
+class InvalidParameter(ProgrammingError):
+    default_sqlstate = "22023"
+
+
+class LimitExceeded(ProgrammingError):
+    default_sqlstate = "54000"
+
+
+class SchemaError(ProgrammingError):
+    default_sqlstate = "F0000"
+
+
+class NotSupportedError(DatabaseError):
+    default_sqlstate = "0A000"
+
+
+class Unsupported(NotSupportedError):
+    pass
+
+
+class NotPrivate(NotSupportedError):
+    pass
+
+
+class UnboundedContribution(NotSupportedError):
+    pass
+
+
+class UnboundedValues(NotSupportedError):
+    pass

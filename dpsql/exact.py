@@ -1,0 +1,43 @@
+"""What an engine returns before noise: sealed, so that no other room can look at it by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Cells = npt.NDArray[np.int64]
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """Exact rows: the keys of each group, and one array of integer cells per column."""
+
+    keys: tuple[Row, ...]
+    cells: tuple[Cells, ...]
+
+
+class Exact:
+    """Sealed exact rows. Only `privacy/release.py` may call `reveal` (law 5)."""
+
+    __slots__ = ("__revealed",)
+
+    def __init__(self, keys: Sequence[Row], cells: Sequence[Cells]) -> None:
+        if any(column.dtype != np.int64 or len(column) != len(keys) for column in cells):
+            raise TypeError("exact cells must be 64-bit integers, one for each key")
+        self.__revealed = Revealed(tuple(keys), tuple(cells))
+
+    def reveal(self) -> Revealed:
+        return self.__revealed
+
+    def __repr__(self) -> str:
+        return "Exact(sealed)"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> str:
+        raise TypeError("exact rows are not to be copied out of the process")

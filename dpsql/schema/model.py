@@ -1,0 +1,170 @@
+"""What the owner declares, as frozen values; and the same resolved against a registered data version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.schema.domain import Domain
+from dpsql.types import Type
+
+
+class Neighbors(Enum):
+    ADD_REMOVE = "add_remove"
+    CHANGE_ONE = "change_one"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that an account may lose, or the loss that a statement asks for."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Most that one unit may contribute: `rows` is its norm, `groups` its unknown keys. None: not declared."""
+
+    rows: int | None = None
+    groups: int | None = None
+
+
+@dataclass(frozen=True)
+class Privacy:
+    neighbors: Neighbors
+    unit: str  # "table.column", or "row"
+    budget: Budget
+    query: Budget
+    contributions: Contributions = Contributions()
+    group_size: int = 1
+
+
+@dataclass(frozen=True)
+class Analyst:
+    name: str
+    budget: Budget
+    password: str | None = None
+    password_env: str | None = None
+
+
+@dataclass(frozen=True)
+class RowUnit:
+    """Each row is its own privacy unit."""
+
+
+@dataclass(frozen=True)
+class OwnUnit:
+    """This column is the privacy unit."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class ForeignUnit:
+    """`column` refers to `table.key`, a step nearer to the unit."""
+
+    column: str
+    table: str
+    key: str
+
+
+Unit = RowUnit | OwnUnit | ForeignUnit
+
+
+@dataclass(frozen=True)
+class EngineTable:
+    """A table or view of the engine, by its name's parts."""
+
+    name: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Source files; `format` is "parquet", "csv" or "json". Patterns are absolute."""
+
+    patterns: tuple[str, ...]
+    format: str
+    header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    null: str = ""
+
+
+Source = EngineTable | Files
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    domain: Domain  # type, bounds, values, nullable, as declared
+    grid: Fraction | None = None
+    max_length: int = 1024  # characters; longer text becomes NULL
+
+    @property
+    def type(self) -> Type:
+        return self.domain.type
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    source: Source
+    unit: Unit | None  # None: public
+    unique: tuple[tuple[str, ...], ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def public(self) -> bool:
+        return self.unit is None
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    def is_unique(self, column: str) -> bool:
+        return (column,) in self.unique
+
+
+@dataclass(frozen=True)
+class Schema:
+    path: Path
+    engine: str
+    ledger: str
+    privacy: Privacy
+    analysts: tuple[Analyst, ...]
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    def analyst(self, name: str) -> Analyst | None:
+        return next((analyst for analyst in self.analysts if analyst.name == name), None)
+
+    def unit_path(self, table: Table) -> tuple[ForeignUnit, ...]:
+        """The foreign keys from a private table to the unit; empty where it holds the unit itself."""
+        path: list[ForeignUnit] = []
+        while isinstance(table.unit, ForeignUnit):
+            path.append(table.unit)
+            target = self.table(table.unit.table)
+            assert target is not None and len(path) <= len(self.tables)  # the loader checked it
+            table = target
+        return tuple(path)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A schema and what registering a data version found: where the engine reads, and physical types.
+
+    `relations` says what to read for each table (a CSV source has become the files of its typed
+    snapshot); `physical` the engine's own type of each declared column, None where dpsql has no such
+    type. `unique` keys in the schema were checked for this version.
+    """
+
+    schema: Schema
+    version: int
+    relations: Mapping[str, Source]
+    physical: Mapping[str, Mapping[str, Type | None]]
+    hash: str = field(compare=False)  # of the schema's meaning: part of every compile key

@@ -1,0 +1,118 @@
+"""The SQL types that dpsql knows, one spelling each, whatever the engine calls them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    BOOLEAN = "boolean"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    HUGEINT = "hugeint"
+    DECIMAL = "decimal"
+    REAL = "real"
+    DOUBLE = "double"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+    TIME = "time"
+    INTERVAL = "interval"
+    UUID = "uuid"
+
+
+@dataclass(frozen=True)
+class Type:
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is Kind.DECIMAL:
+            precision, scale = self.precision, self.scale
+            if precision is None or scale is None or not 1 <= precision <= 38 or not 0 <= scale <= precision:
+                raise ValueError(f"decimal({precision},{scale}) is not a type")
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"decimal({self.precision},{self.scale})"
+        return str(self.kind.value)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in INTEGER_BITS
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind in (Kind.REAL, Kind.DOUBLE)
+
+    @property
+    def is_number(self) -> bool:
+        return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
+
+    @property
+    def is_time(self) -> bool:
+        return self.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+INTEGER_BITS = {Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.HUGEINT: 128}
+
+BOOLEAN = Type(Kind.BOOLEAN)
+SMALLINT = Type(Kind.SMALLINT)
+INTEGER = Type(Kind.INTEGER)
+BIGINT = Type(Kind.BIGINT)
+HUGEINT = Type(Kind.HUGEINT)
+REAL = Type(Kind.REAL)
+DOUBLE = Type(Kind.DOUBLE)
+TEXT = Type(Kind.TEXT)
+DATE = Type(Kind.DATE)
+TIMESTAMP = Type(Kind.TIMESTAMP)
+TIMESTAMPTZ = Type(Kind.TIMESTAMPTZ)
+TIME = Type(Kind.TIME)
+INTERVAL = Type(Kind.INTERVAL)
+UUID = Type(Kind.UUID)
+
+_SPELLINGS = {
+    "boolean": BOOLEAN, "bool": BOOLEAN, "logical": BOOLEAN,
+    "smallint": SMALLINT, "int2": SMALLINT, "short": SMALLINT, "tinyint": SMALLINT, "utinyint": SMALLINT,
+    "integer": INTEGER, "int": INTEGER, "int4": INTEGER, "usmallint": INTEGER,
+    "bigint": BIGINT, "int8": BIGINT, "long": BIGINT, "uinteger": BIGINT,
+    "hugeint": HUGEINT, "ubigint": HUGEINT,
+    "real": REAL, "float4": REAL, "float": REAL,
+    "double": DOUBLE, "float8": DOUBLE, "double precision": DOUBLE,
+    "text": TEXT, "varchar": TEXT, "char": TEXT, "bpchar": TEXT, "string": TEXT, "character varying": TEXT,
+    "date": DATE,
+    "timestamp": TIMESTAMP, "datetime": TIMESTAMP, "timestamp without time zone": TIMESTAMP,
+    "timestamptz": TIMESTAMPTZ, "timestamp with time zone": TIMESTAMPTZ,
+    "time": TIME, "time without time zone": TIME,
+    "interval": INTERVAL,
+    "uuid": UUID,
+}  # fmt: skip
+
+
+def decimal(precision: int, scale: int) -> Type:
+    return Type(Kind.DECIMAL, precision, scale)
+
+
+def parse_type(text: str) -> Type | None:
+    """The type that a schema or an engine spells so; None where there is no such type."""
+    folded = " ".join(text.lower().split())
+    match = re.fullmatch(r"(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", folded)
+    if match:
+        try:
+            return decimal(int(match[1]), int(match[2] or 0))
+        except ValueError:
+            return None
+    if folded in ("decimal", "numeric"):
+        return decimal(18, 3)
+    match = re.fullmatch(r"(varchar|char|character varying)\s*\(\s*\d+\s*\)", folded)
+    return _SPELLINGS.get(match[1] if match else folded)
+
+
+def integer_range(type_: Type) -> tuple[int, int]:
+    bits = INTEGER_BITS[type_.kind]
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
