@@ -1,0 +1,182 @@
+"""How much an account may still lose: conversions between (epsilon, delta) and rho, and the filter of charges.
+
+Law: every figure is an exact rational, and rounds so that privacy is never overstated.
+
+Conversion (Canonne, Kamath, Steinke 2020, Proposition 12). A rho-zCDP mechanism is (epsilon, delta)-DP for
+
+    delta = exp((a - 1)(a rho - epsilon)) / (a - 1) * (1 - 1/a)^a,        any order a > 1.
+
+Solved for rho or epsilon at fixed a, each a gives a valid figure; the best a is searched in floating point, and
+the figure at that a is then computed in 80-digit decimal arithmetic and rounded outward. So a poor search costs
+accuracy, never privacy. The search is sound too: the logarithm of the right side is convex in a (its second
+derivative is 2 rho + 1/(a (a - 1))), hence {a : rho(a) >= r} and {a : epsilon(a) <= e} are intervals, and
+golden section finds the optimum. A delta0-approximate rho-zCDP mechanism is (epsilon, delta0 + delta)-DP (Bun,
+Steinke 2016, section 8).
+
+Filter. An analyst picks each request and its loss after seeing the earlier answers. Two filters hold under such
+fully adaptive composition:
+
+    F1, pure: every loss so far is pure, and their epsilons sum to at most epsilon (Rogers et al. 2016);
+    F2, concentrated: the rhos sum to at most rho, the deltas to at most delta (Whitehouse et al. 2023).
+
+F1 makes the transcript (epsilon, 0)-DP; F2 makes it delta-approximate rho-zCDP, so (epsilon, delta +
+delta_conv)-DP when rho comes from (epsilon, delta_conv). We grant a charge if F1 *or* F2 holds with it counted
+in; a refusal spends nothing.
+
+Union-filter lemma. This rule is (epsilon, delta + delta_conv)-DP. Proof. Spending only grows, so a filter that
+fails once fails ever after; hence of each finished transcript at least one filter holds at the end, and then it
+held at each grant. Let A be the transcripts of which F1 holds at the end, and B the others. Let M1 be the same
+interaction under F1 alone (a request that F1 refuses is answered by "refused"), with the same analyst. On A
+each grant satisfied F1, and each refusal was one of both filters; so every t in A has the same probability
+under our rule as under M1, on the data and on its neighbor. For an event S, P(S and A) <= e^epsilon P'(S and
+A). In the same way with F2, P(S and B) <= e^epsilon P'(S and B) + delta + delta_conv. The sum is the claim.
+Because F1 is pure, joining it costs no delta. A grant depends on declared losses only, never on rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from dpsql.privacy.loss import Loss, round_down, round_up
+
+_DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# libmpdec rounds ln correctly, so each of the dozen operations below errs by 1e-79 relative to its operands; an
+# order is at most e^45 < 1e20 and multiplies that once. 1e-50 of the operands is more than 1e8 times what can
+# go wrong.
+_SLACK = Decimal("1e-50")
+_SEARCH = (-40.0, 45.0)
+"""ln(a - 1) is searched here: enough for epsilon from 1e-15 to 1e15."""
+
+SELECTION_SHARE = Fraction(9, 10)
+"""The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _log(value: Fraction) -> float:
+    # Not log(float(value)): a delta below 1e-308 would be zero there.
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def _best_order(objective: Callable[[float], float]) -> Decimal:
+    """The b = a - 1 that minimises a unimodal `objective`, by golden section on ln b."""
+    low, high = _SEARCH
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = objective(math.exp(left)), objective(math.exp(right))
+    while high - low > 1e-9:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = objective(math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = objective(math.exp(right))
+    return Decimal(math.exp((low + high) / 2))
+
+
+def _excess(b: float, log_delta: float) -> float:
+    """(ln delta + ln(a - 1) - a ln(1 - 1/a)) / (a - 1), in floating point, with b = a - 1."""
+    return (log_delta + math.log(b) + (b + 1) * math.log1p(1 / b)) / b
+
+
+def _excess_exact(b: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
+    """The same in decimal, and a bound on the size of the terms in it (1 - 1/a is b/(b + 1))."""
+    log_delta, log_b, tail = _decimal(delta).ln(), b.ln(), (b + 1) * ((b + 1) / b).ln()
+    return (log_delta + log_b + tail) / b, (abs(log_delta) + abs(log_b) + tail) / b
+
+
+@lru_cache(maxsize=4096)
+def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho of which rho-zCDP implies (epsilon, delta)-DP, rounded down to a multiple of 2^-80.
+
+    Privacy: rho-zCDP with this rho is (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020).
+    """
+    if epsilon < 0 or not 0 <= delta < 1:
+        raise ValueError("epsilon must not be negative, and delta must lie in [0, 1)")
+    if delta == 0:
+        return Fraction(0)
+    target, log_delta = float(epsilon), _log(delta)
+    b = _best_order(lambda b: -(target + _excess(b, log_delta)) / (b + 1))
+    with localcontext(_DIGITS):
+        excess, size = _excess_exact(b, delta)
+        eps = _decimal(epsilon)
+        rho = (eps + excess - _SLACK * (eps + size)) / (b + 1) * (1 - _SLACK)
+    return max(Fraction(0), round_down(Fraction(rho)))
+
+
+@lru_cache(maxsize=4096)
+def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least epsilon of which rho-zCDP implies (epsilon, delta)-DP, rounded up to a multiple of 2^-80.
+
+    Privacy: rho-zCDP is (epsilon, delta)-DP with this epsilon (Canonne, Kamath, Steinke 2020).
+    """
+    if rho < 0:
+        raise ValueError("rho must not be negative")
+    if rho == 0:
+        return Fraction(0)
+    if not 0 < delta < 1:
+        raise ValueError("a positive rho has an epsilon only at a delta in (0, 1)")
+    spent, log_delta = float(rho), _log(delta)
+    b = _best_order(lambda b: (b + 1) * spent - _excess(b, log_delta))
+    with localcontext(_DIGITS):
+        excess, size = _excess_exact(b, delta)
+        linear = (b + 1) * _decimal(rho)
+        epsilon = linear - excess + _SLACK * (linear + size)
+    return max(Fraction(0), round_up(Fraction(epsilon)))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that an account may lose: `epsilon` by the pure filter, `rho` and `delta` by the other."""
+
+    epsilon: Fraction
+    rho: Fraction
+    delta: Fraction
+
+
+def limits(epsilon: Fraction, delta: Fraction) -> Limits:
+    """The filter's limits for an account with this budget.
+
+    Privacy: what `admit` grants within them is (epsilon, delta)-DP: 0.9 delta for selections and 0.1 delta for
+    the conversion.
+    """
+    return Limits(epsilon, rho_from(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What an account has lost so far; `epsilon` is None once a loss was not pure."""
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+
+
+NOTHING = Spent(Fraction(0), Fraction(0), Fraction(0))
+
+
+def _add(spent: Spent, loss: Loss) -> Spent:
+    # An epsilon beside a delta is no pure loss: the first filter has no delta to give.
+    pure = loss.epsilon if loss.delta == 0 else None
+    epsilon = None if spent.epsilon is None or pure is None else spent.epsilon + pure
+    return Spent(epsilon, spent.rho + loss.rho, spent.delta + loss.delta)
+
+
+def admit(limits: Limits, spent: Spent, loss: Loss) -> Spent | None:
+    """What will have been spent if `loss` is granted; None if it is refused, and then nothing is spent.
+
+    Privacy: the union of the pure and the approximate-zCDP filter (lemma above).
+    """
+    after = _add(spent, loss)
+    pure = after.epsilon is not None and after.epsilon <= limits.epsilon
+    concentrated = after.rho <= limits.rho and after.delta <= limits.delta
+    return after if pure or concentrated else None
