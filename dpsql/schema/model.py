@@ -100,9 +100,10 @@ Source = EngineTable | Files
 @dataclass(frozen=True)
 class Column:
     name: str
-    domain: Domain  # type, bounds, values, nullable, as declared
+    domain: Domain  # type, bounds and values as declared; always nullable, since data is never taken at its word
     grid: Fraction | None = None
     max_length: int = 1024  # characters; longer text becomes NULL
+    null_group: bool = False  # declared `nullable`: NULL is one of the public groups
 
     @property
     def type(self) -> Type:

@@ -1,0 +1,173 @@
+"""From a checked document to the model: what the single keys mean, and what they must be to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.schema import keys
+from dpsql.schema.columns import read_column
+from dpsql.schema.document import At, Items, Leaf, quoted, suggestion
+from dpsql.schema.literals import read_number, read_whole, show_number
+from dpsql.schema.model import (
+    Analyst,
+    Budget,
+    Column,
+    Contributions,
+    ForeignUnit,
+    Neighbors,
+    OwnUnit,
+    Privacy,
+    RowUnit,
+    Schema,
+    Table,
+    Unit,
+)
+from dpsql.schema.places import read_engine, read_ledger, read_source
+from dpsql.schema.shape import check, read_flag
+from dpsql.schema.units import check_units
+
+QUERY_EPSILON = Fraction(1, 20)  # of the budget: some twenty questions, or many more under zCDP
+QUERY_DELTA = Fraction(1, 100)
+
+
+def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
+    check(root, keys.SCHEMA, 'Start with "dpsql: 1", then the keys privacy and tables.')
+    engine = read_engine(root.child("engine"), path.parent, env)
+    schema = Schema(
+        path=path,
+        engine=engine,
+        ledger=read_ledger(root.child("ledger"), path.parent, path.stem, env),
+        privacy=_privacy(_there(root, "privacy")),
+        analysts=_analysts(root.child("analysts")),
+        tables=tuple(
+            _table(leaf.text, at, path.parent, engine, env) for leaf, at in _there(root, "tables").entries()
+        ),
+    )
+    check_units(schema, root)
+    return schema
+
+
+def _there(at: At, name: str) -> At:
+    child = at.child(name)
+    assert child is not None  # `check` saw it
+    return child
+
+
+def _number(at: At) -> Fraction:
+    number = read_number(at.text)
+    assert number is not None  # `check` saw it
+    return number
+
+
+def _whole(at: At | None) -> int | None:
+    return None if at is None else read_whole(at.text)
+
+
+def _privacy(at: At) -> Privacy:
+    neighbors = at.child("neighbors")
+    contributions = at.child("contributions")
+    budget = _budget(_there(at, "budget"))
+    return Privacy(
+        neighbors=Neighbors(neighbors.text if neighbors else "add_remove"),
+        unit=_there(at, "unit").text,
+        budget=budget,
+        query=_query(at.child("query"), budget),
+        contributions=Contributions(_whole(contributions.child("rows")), _whole(contributions.child("groups")))
+        if contributions
+        else Contributions(),
+        group_size=_whole(at.child("group_size")) or 1,
+    )
+
+
+def _budget(at: At) -> Budget:
+    return Budget(_number(_there(at, "epsilon")), _number(_there(at, "delta")))
+
+
+def _query(at: At | None, budget: Budget) -> Budget:
+    epsilon, delta = (at.child("epsilon"), at.child("delta")) if at else (None, None)
+    query = Budget(
+        _number(epsilon) if epsilon else budget.epsilon * QUERY_EPSILON,
+        _number(delta) if delta else budget.delta * QUERY_DELTA,
+    )
+    if epsilon and query.epsilon > budget.epsilon:
+        raise _over_budget(epsilon, budget.epsilon)
+    if delta and query.delta > budget.delta:
+        raise _over_budget(delta, budget.delta)
+    return query
+
+
+def _over_budget(at: At, most: Fraction) -> Exception:
+    return at.wrong(f"at most the budget's {show_number(most)}", "Lower it, or raise privacy.budget.")
+
+
+def _analysts(at: At | None) -> tuple[Analyst, ...]:
+    return tuple(_analyst(leaf.text, child) for leaf, child in at.entries()) if at else ()
+
+
+def _analyst(name: str, at: At) -> Analyst:
+    password, variable = at.child("password"), at.child("password_env")
+    if password and variable:
+        raise variable.error("must not stand beside password", "Keep one of the two.", line=variable.key_line)
+    return Analyst(
+        name,
+        _budget(_there(at, "budget")),
+        password.text if password else None,
+        variable.text if variable else None,
+    )
+
+
+def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str]) -> Table:
+    columns = tuple(read_column(leaf.text, child) for leaf, child in _there(at, "columns").entries())
+    return Table(
+        name=name,
+        source=read_source(at.child("source"), at, name, folder, engine, env),
+        unit=_unit(at, columns),
+        unique=_unique(at.child("unique"), columns),
+        columns=columns,
+    )
+
+
+def _unit(table: At, columns: tuple[Column, ...]) -> Unit | None:
+    unit, public = table.child("unit"), table.child("public")
+    is_public = public is not None and read_flag(public)
+    if is_public and unit:
+        raise unit.error("must not stand in a public table", "Remove unit, or remove public.", line=unit.key_line)
+    if is_public:
+        return None
+    if unit is None:
+        raise table.error(
+            "must have a unit, or public: true",
+            "Write for example unit: patient_id, unit: {patient_id: patients.patient_id}, unit: row, or public: true.",
+            line=table.key_line,
+        )
+    if isinstance(unit.node, Leaf):
+        return RowUnit() if unit.text == "row" else OwnUnit(_column(unit, unit.text, columns))
+    (leaf, target), = unit.entries()
+    column = _column(unit, leaf.text, columns, leaf.line)
+    to_table, dot, key = target.text.partition(".")
+    if not dot or not to_table or not key:
+        raise target.wrong("a key written table.column", f"Write for example {{{column}: patients.{column}}}.")
+    return ForeignUnit(column, to_table, key)
+
+
+def _column(at: At, name: str, columns: tuple[Column, ...], line: int | None = None) -> str:
+    names = [column.name for column in columns]
+    if name in names:
+        return name
+    raise at.error(f"names {quoted(name)}, which is not among the columns of the table",
+                   suggestion(name, names, "columns"), line=line)  # fmt: skip
+
+
+def _unique(at: At | None, columns: tuple[Column, ...]) -> tuple[tuple[str, ...], ...]:
+    found: list[tuple[str, ...]] = []
+    for item in at.items() if at else ():
+        parts = list(item.items()) if isinstance(item.node, Items) else [item]
+        key = tuple(_column(part, part.text, columns) for part in parts)
+        if len(set(key)) < len(key):
+            raise item.error("names a column twice", "Name each column once.")
+        if any(set(key) == set(other) for other in found):
+            raise item.error("repeats a key", "Remove it.")
+        found.append(key)
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""A hash of what a schema means for compiled plans: equal hashes, equal plans."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from dpsql.schema.model import Schema
+
+VERSION = 1
+
+
+def schema_hash(schema: Schema) -> str:
+    """SHA-256 over engine, privacy and tables; budgets, analysts, the ledger and the schema's own path are left out.
+
+    The order of tables and of unique keys has no meaning; that of columns has (`SELECT *`).
+    """
+    privacy = schema.privacy
+    meaning = {
+        "version": VERSION,
+        "engine": schema.engine,
+        "neighbors": privacy.neighbors,
+        "unit": privacy.unit,
+        "query": privacy.query,
+        "contributions": privacy.contributions,
+        "group_size": privacy.group_size,
+        "tables": {
+            table.name: {
+                "source": table.source,
+                "unit": table.unit,
+                "unique": sorted(sorted(key) for key in table.unique),
+                "columns": table.columns,
+            }
+            for table in schema.tables
+        },
+    }
+    text = json.dumps(_plain(meaning), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """JSON that keeps types apart: the text "1", the integer 1, the number 1.0 and true differ."""
+    match value:
+        case None | bool() | str():
+            return value
+        case Enum():
+            return _plain(value.value)
+        case int():
+            return ["int", str(value)]
+        case Fraction():
+            return ["fraction", str(value.numerator), str(value.denominator)]
+        case float():
+            return ["float", value.hex()]
+        case Decimal():
+            return ["decimal", str(value)]
+        case dt.datetime():
+            return ["datetime", value.isoformat()]
+        case dt.date():
+            return ["date", value.isoformat()]
+        case tuple() | list():
+            return ["list", *(_plain(item) for item in value)]
+        case dict():
+            return {name: _plain(item) for name, item in value.items()}
+        case _ if is_dataclass(value):
+            return [type(value).__name__, {field.name: _plain(getattr(value, field.name)) for field in fields(value)}]
+        case _:
+            raise TypeError(f"a schema holds no {type(value).__name__}")

@@ -1,0 +1,241 @@
+"""Every key of the schema format, as data: name, what it holds, whether it must be there, what it means.
+
+Law: the loader, the JSON Schema and the test of docs/schema.md read this table and no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any scalar, by its text. `pattern` and `due` say what it looks like; `secret` text is never quoted back."""
+
+    due: str = "text"
+    pattern: str | None = None
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Flag:
+    """true or false."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Number:
+    above: Fraction | None = None
+    at_least: Fraction | None = None
+    below: Fraction | None = None
+    at_most: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    at_least: int
+    at_most: int
+
+
+@dataclass(frozen=True)
+class ListOf:
+    item: Shape
+    least: int = 1
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Names:
+    """A mapping whose keys are the owner's own names."""
+
+    what: str  # "table"
+    item: Shape
+    pattern: str
+    due: str
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A mapping whose keys are given here."""
+
+    keys: tuple[Key, ...]
+    example: str
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of several, told apart by being text, a list or a mapping."""
+
+    shapes: tuple[Shape, ...]
+
+
+Shape = Text | Flag | Choice | Number | Whole | ListOf | Names | Record | Either
+
+
+@dataclass(frozen=True)
+class Key:
+    name: str
+    shape: Shape
+    doc: str
+    required: bool = False
+    default: str | None = None
+    hint: str | None = None  # what to write where it is missing or wrong
+
+
+MAX_EPSILON = 10**6  # far past any meaning; it keeps a slip of the pen from being read as a budget
+MAX_CONTRIBUTIONS = 1 << 20
+MAX_GROUP_SIZE = 1000
+MAX_TEXT = 1 << 20
+
+NAME = r'[^".\s\x00-\x1f]([^".\x00-\x1f]{0,253}[^".\s\x00-\x1f])?'
+COLUMN_NAME = r'[^"\s\x00-\x1f]([^"\x00-\x1f]{0,253}[^"\s\x00-\x1f])?'
+ANALYST_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
+ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_BASE64 = r"[A-Za-z0-9+/]+={0,2}"
+VERIFIER = rf"([Ss][Cc][Rr][Aa][Mm]-[Ss][Hh][Aa]-256)\$[0-9]{{1,9}}:{_BASE64}\${_BASE64}:{_BASE64}"
+
+_EPSILON = Number(above=Fraction(0), at_most=Fraction(MAX_EPSILON))
+_DELTA = Number(at_least=Fraction(0), below=Fraction(1))
+_EPSILON_DOC = "The epsilon of (epsilon, delta)-differential privacy; read exactly, so 0.1 is one tenth."
+_DELTA_DOC = "The delta; 0 means pure differential privacy: Laplace noise, and no keys that are not public."
+
+BUDGET = Record(
+    (
+        Key("epsilon", _EPSILON, _EPSILON_DOC, required=True, hint="Write for example epsilon: 8."),
+        Key("delta", _DELTA, _DELTA_DOC, required=True,
+            hint="Write for example delta: 1e-7, or delta: 0 for pure differential privacy."),
+    ),
+    example="{epsilon: 8, delta: 1e-7}",
+)  # fmt: skip
+
+QUERY = Record(
+    (
+        Key("epsilon", _EPSILON, _EPSILON_DOC, default="a 20th of the budget's"),
+        Key("delta", _DELTA, _DELTA_DOC, default="a 100th of the budget's"),
+    ),
+    example="{epsilon: 0.1, delta: 1e-9}",
+)
+
+CONTRIBUTIONS = Record(
+    (
+        Key("rows", Whole(1, MAX_CONTRIBUTIONS), "A unit counts like at most so many rows; it is scaled down as a "
+            "whole, no row is dropped.", default="none: queries that need it are refused"),
+        Key("groups", Whole(1, MAX_CONTRIBUTIONS), "A unit helps to reveal at most so many unknown keys.",
+            default="none: queries that need it are refused"),
+    ),
+    example="{rows: 20, groups: 50}",
+)  # fmt: skip
+
+PRIVACY = Record(
+    (
+        Key("neighbors", Choice(("add_remove", "change_one")), "What differs between neighboring databases: one unit "
+            "more or less (add_remove), or one unit's rows replaced (change_one: the number of units is public).",
+            default="add_remove"),
+        Key("unit", Text("a column written table.column, or row"), "Whom we protect: a column, or each row on its own.",
+            required=True, hint="Write for example unit: patients.patient_id, or unit: row."),
+        Key("budget", BUDGET, "The most that all analysts together may learn, over the lifetime of the ledger.",
+            required=True, hint="Write for example budget: {epsilon: 8, delta: 1e-7}."),
+        Key("query", QUERY, "What a statement may spend unless it says otherwise.",
+            default="epsilon a 20th and delta a 100th of the budget's"),
+        Key("contributions", CONTRIBUTIONS, "The most that one unit may contribute to an answer.", default="none"),
+        Key("group_size", Whole(1, MAX_GROUP_SIZE), "Protect every group of so many units at once.", default="1"),
+    ),
+    example="{unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}",
+)  # fmt: skip
+
+ANALYST = Record(
+    (
+        Key("budget", BUDGET, "The most that this analyst may learn.", required=True,
+            hint="Write for example budget: {epsilon: 2, delta: 1e-8}."),
+        Key("password", Text("a SCRAM-SHA-256 verifier", VERIFIER, secret=True), "A SCRAM-SHA-256 verifier as "
+            "PostgreSQL stores it; never the password itself.", default="none: in-process connections only",
+            hint="Make one with `dpsql user add`, or name a variable with password_env."),
+        Key("password_env", Text("the name of an environment variable", ENV_NAME), "The environment variable that "
+            "holds the password when the server starts.", default="none"),
+    ),
+    example="{budget: {epsilon: 2, delta: 1e-8}}",
+)  # fmt: skip
+
+_ONE_CHARACTER = Text("one character", r"[^\r\n]")
+
+CSV_SOURCE = Record(
+    (
+        Key("path", Text("the path of .csv files"), "The CSV files: a path or a glob.", required=True,
+            hint="Write for example source: {path: data/visits.csv, delimiter: \";\"}."),
+        Key("header", Flag(), "Whether the first line names the columns; without it they stand in declared order.",
+            default="true"),
+        Key("delimiter", _ONE_CHARACTER, "What stands between two fields.", default="\",\""),
+        Key("quote", Text("one character, or nothing", r"[^\r\n]?"), "What encloses a field that holds the delimiter.",
+            default="'\"'"),
+        Key("null", Text("text of one line", r"[^\r\n]{0,64}"), "The unquoted text that stands for NULL.",
+            default="\"\", the empty field"),
+    ),
+    example="{path: data/visits.csv, delimiter: \";\", null: NA}",
+)  # fmt: skip
+
+COLUMN = Record(
+    (
+        Key("type", Text("a type"), "The SQL type: boolean, smallint, integer, bigint, hugeint, decimal(p,s), real, "
+            "double, text, date, timestamp, timestamptz, time, interval or uuid.", required=True,
+            hint="Write for example type: bigint."),
+        Key("bounds", ListOf(Text("a number, date or timestamp"), 2, 2), "The range of a number, date or timestamp; "
+            "values beyond it are clipped into it.", default="none: sums need CLIP(x, low, high)",
+            hint="Write for example bounds: [0, 5000]."),
+        Key("values", ListOf(Text("a value of the column's type")), "All values that there are, known to everyone: "
+            "they are public groups, and other values become NULL.", default="none: keys are found by partition "
+            "selection; booleans have both", hint="Write for example values: [f, m, x]."),
+        Key("nullable", Flag(), "Whether NULL is one of the public groups. It is not a promise about the data.",
+            default="false"),
+        Key("grid", Number(above=Fraction(0)), "The step to which numbers are rounded before they are summed.",
+            default="picked for each query", hint="Write for example grid: 0.01."),
+        Key("max_length", Whole(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
+    ),
+    example="{type: bigint}",
+)  # fmt: skip
+
+_COLUMNS = Names("column", COLUMN, COLUMN_NAME, "a column name: printable text without double quotes")
+
+TABLE = Record(
+    (
+        Key("source", Either((Text("a path or a table's name"), CSV_SOURCE)), "Where the rows are: a path or glob of "
+            ".parquet, .csv or .json files, or a table of the engine; a mapping states the dialect of CSV files.",
+            default="the engine's table of the same name"),
+        Key("unit", Either((Text("row or the name of a column"), Names("column", Text("a key written table.column"),
+            COLUMN_NAME, "a column name", most=1))), "Which unit a row belongs to: a column that is the unit, one "
+            "entry {column: table.key} that leads to it, or row.", hint="Write for example unit: patient_id, unit: "
+            "{patient_id: patients.patient_id}, unit: row, or public: true."),
+        Key("public", Flag(), "true: the table holds nothing private, and is read as it is.", default="false"),
+        Key("unique", ListOf(Either((Text("the name of a column"), ListOf(Text("the name of a column")))), 1),
+            "Columns, or lists of columns, of which no two rows share a value; checked when data is registered.",
+            default="none", hint="Write for example unique: [visit_id], or unique: [[ward, day]]."),
+        Key("columns", _COLUMNS, "The columns that may be asked for; others do not exist.", required=True,
+            hint="Write for example columns: {patient_id: {type: bigint}}."),
+    ),
+    example="{unit: patient_id, columns: {patient_id: {type: bigint}}}",
+)  # fmt: skip
+
+SCHEMA = Record(
+    (
+        Key("dpsql", Choice(("1",)), "The version of this format.", required=True, hint="Write dpsql: 1."),
+        Key("engine", Text("a URL like duckdb:///file.duckdb"), "The database that holds the tables: duckdb:///path, "
+            "or duckdb:// where all sources are files. ${NAME} is replaced by the environment variable.",
+            default="duckdb://"),
+        Key("ledger", Text("a URL like sqlite:///file.ledger"), "Where losses and answers are recorded: sqlite:///path."
+            " ${NAME} is replaced by the environment variable.", default="beside the schema: <schema's name>.ledger"),
+        Key("privacy", PRIVACY, "What is protected, and how well.", required=True,
+            hint="Write for example privacy: {unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}."),
+        Key("analysts", Names("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
+            "most 63"), "Who may ask, each with a budget of their own. Where there are none, whoever connects has the "
+            "dataset's budget.", default="none"),
+        Key("tables", Names("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
+            "The tables; one that is not listed does not exist.", required=True,
+            hint="Write for example tables: {patients: {unit: patient_id, columns: {patient_id: {type: bigint}}}}."),
+    ),
+    example="dpsql: 1",
+)  # fmt: skip
