@@ -1,0 +1,80 @@
+"""Decisions about a uniform real number, exact however close they are.
+
+A uniform real R in (0, 1) is never a float here: it is its binary expansion, of which the first `width` bits are
+known (`prefix`), so that R lies in [prefix, prefix + 1] * 2^-width. A decision is made when both ends of that
+interval agree, each computed in decimal arithmetic and moved outward by a bound on its error; otherwise 64 more
+bits are drawn and the precision grows. Each round decides all but a share of about 2^-64 of what is left, and the
+result is that of infinitely precise arithmetic on an infinitely precise R.
+
+Error: libmpdec rounds exp and ln correctly (IBM's decimal specification), so each operation at P digits errs by
+at most 10^(1-P) relative to its result; a dozen of them stay far below the 10^(12-P) that is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+Bits = Callable[[int], bytes]
+"""A source of that many uniform random bytes."""
+
+_FIRST = 50
+_MORE = 25  # digits for each further 64 bits, which are worth 19.3 digits
+
+
+def _context(digits: int) -> Context:
+    return Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def decimal(value: Fraction) -> Decimal:
+    """`value` rounded to the precision of the current context."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+@lru_cache(maxsize=256)
+def laplace_offset(scale: Fraction, digits: int = _FIRST) -> Decimal:
+    """c = ln(2 / (1 + exp(-1/scale))), to within 10^(2-digits)."""
+    with localcontext(_context(digits)):
+        return (2 / (1 + decimal(-1 / scale).exp())).ln()
+
+
+def shifted_offset(scale: Fraction, width: int) -> Decimal:
+    """c + width * ln 2, to 45 digits: what ln of an integer of `width` bits is taken from."""
+    with localcontext(_context(_FIRST)):
+        return laplace_offset(scale) + width * Decimal(2).ln()
+
+
+def laplace_magnitude(prefix: int, width: int, scale: Fraction, bits: Bits) -> int:
+    """floor(scale * (c - ln R)) for the R that starts with `prefix`; `bits` supplies the rest of it as needed."""
+    digits = _FIRST
+    while True:
+        if prefix > 0:
+            with localcontext(_context(digits)):
+                t, c, ulp = decimal(scale), laplace_offset(scale, digits), Decimal(2) ** -width
+                error = Decimal(10) ** (12 - digits) * (t + 1) * (c + width + 10)
+                least = (t * (c - ((prefix + 1) * ulp).ln()) - error).to_integral_value(ROUND_FLOOR)
+                most = (t * (c - (prefix * ulp).ln()) + error).to_integral_value(ROUND_FLOOR)
+            if least == most:
+                return int(least)
+        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+
+
+def below_exp(prefix: int, width: int, exponent: Fraction, bits: Bits) -> bool:
+    """Whether R < exp(-exponent), for the R that starts with `prefix`; exponent >= 0."""
+    digits = _FIRST
+    while True:
+        with localcontext(_context(digits)):
+            g, ulp = decimal(exponent), Decimal(2) ** -width
+            p = (-g).exp()
+            error = Decimal(10) ** (12 - digits) * (1 + g) * p
+            if (prefix + 1) * ulp <= p - error:
+                return True
+            if prefix * ulp >= p + error:
+                return False
+        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+
+
+def _extend(prefix: int, bits: Bits) -> int:
+    return prefix << 64 | int.from_bytes(bits(8), "little")
