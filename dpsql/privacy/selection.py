@@ -260,8 +260,11 @@ def _weighted(rho: Fraction, delta: Fraction, reach: Reach) -> WeightedGaussian:
 
 
 def _fewest(candidates: list[Selection], l0: int) -> Selection:
-    # min takes the first of equals: the weighted form comes first, for units with fewer keys count more in it.
-    return min(candidates, key=lambda selection: units_needed(selection, l0))
+    """The candidate with the fewest units needed; the weighted one also if it needs up to 1 % more.
+
+    That is for units with all of their l0 keys; units with fewer keys count more in a weighted column, in no other.
+    """
+    return min(candidates, key=lambda selection: units_needed(selection, l0) * (99 if selection.weighted else 100))
 
 
 @lru_cache(maxsize=1024)
@@ -272,7 +275,11 @@ def choose_under_rho(
     reach = Reach(l0, group_size, change_one)
     rho, delta = positive_share(rho), positive_share(delta)
     scale = root_at_least(reach.l2_squared / (2 * rho))
-    return _fewest([_weighted(rho, delta, reach), _gaussian(rho, delta, reach), _optimal(scale, delta, reach)], l0)
+    candidates: list[Selection] = [_optimal(scale, delta, reach), _gaussian(rho, delta, reach)]
+    if l0 > 1:
+        # With one key per unit the weights are all equal: the plain column is the same and costs less.
+        candidates.append(_weighted(rho, delta, reach))
+    return _fewest(candidates, l0)
 
 
 @lru_cache(maxsize=1024)
@@ -295,6 +302,6 @@ def choose_under_epsilon(
     scale = scale_at_least(reach.l1 / epsilon)
     candidates: list[Selection] = [_optimal(scale, delta, reach), _laplace(scale, delta, reach)]
     rho = rho_from(epsilon, delta_conv)
-    if rho > 0:
-        candidates.insert(0, _weighted(rho, delta, reach))
+    if rho > 0 and l0 > 1:
+        candidates.append(_weighted(rho, delta, reach))
     return _fewest(candidates, l0)

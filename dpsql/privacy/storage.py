@@ -1,0 +1,150 @@
+"""A release as bytes, and back: what the ledger stores before anyone sees it.
+
+Law: exact and self-describing. The bytes are JSON in UTF-8 with a format number; integers and fractions are decimal
+text, floats are hexadecimal, and each key value carries its type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from dpsql.errors import IntegrityError
+from dpsql.exact import Row
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpsql.privacy.selection import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    OptimalSelection,
+    Reach,
+    Selection,
+    WeightedGaussian,
+)
+from dpsql.privacy.spec import Bundle, KeySelection, Release, Spec
+
+FORMAT = 1
+
+_MECHANISMS: dict[str, Callable[[Fraction], Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian}
+_SELECTIONS: dict[str, Callable[[Fraction, int, Reach], Selection]] = {
+    "truncated": OptimalSelection,
+    "laplace": LaplaceThreshold,
+    "gaussian": GaussianThreshold,
+    "weighted": WeightedGaussian,
+}
+_SCALARS: dict[str, Callable[[str], Any]] = {
+    "int": int,
+    "float": float.fromhex,
+    "decimal": Decimal,
+    "str": str,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+    "interval": lambda text: timedelta(*map(int, text.split())),
+    "uuid": UUID,
+}
+
+
+def to_bytes(release: Release) -> bytes:
+    """The release as bytes that `from_bytes` reads back without loss."""
+    document = {
+        "dpsql_release": FORMAT,
+        "grids": [str(grid) for grid in release.spec.grids],
+        "bundles": [[list(bundle.columns), *_write_mechanism(bundle.mechanism)] for bundle in release.spec.bundles],
+        "selection": None if release.spec.selection is None else _write_selection(release.spec.selection),
+        "keys": [[_write_scalar(value) for value in key] for key in release.keys],
+        "cells": [column.tolist() for column in release.cells],
+    }
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def from_bytes(data: bytes) -> Release:
+    """The release that `to_bytes` wrote; IntegrityError if it did not write these bytes."""
+    try:
+        document = json.loads(data.decode("utf-8", "surrogatepass"))
+        if document["dpsql_release"] != FORMAT:
+            raise IntegrityError("the stored release has a format that this version does not read")
+        return _read(document)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise IntegrityError("the stored release is damaged") from error
+
+
+def _read(document: dict[str, Any]) -> Release:
+    selection = None if document["selection"] is None else _read_selection(document["selection"])
+    bundles = tuple(
+        Bundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
+    )
+    spec = Spec(tuple(Fraction(grid) for grid in document["grids"]), bundles, selection)
+    keys: tuple[Row, ...] = tuple(tuple(_read_scalar(value) for value in key) for key in document["keys"])
+    cells = tuple(np.array(column, dtype=np.int64) for column in document["cells"])
+    if len(cells) != len(spec.grids) or any(column.shape != (len(keys),) for column in cells):
+        raise ValueError("cells do not fit keys and columns")
+    return Release(keys, cells, spec)
+
+
+def _write_mechanism(mechanism: Mechanism) -> list[str]:
+    match mechanism:
+        case Laplace(scale):
+            return ["laplace", str(scale)]
+        case Gaussian(sigma):
+            return ["gaussian", str(sigma)]
+
+
+def _write_selection(selection: KeySelection) -> list[Any]:
+    match selection.mechanism:
+        case OptimalSelection(scale, limit, reach):
+            kind = "truncated"
+        case LaplaceThreshold(scale, limit, reach):
+            kind = "laplace"
+        case GaussianThreshold(scale, limit, reach):
+            kind = "gaussian"
+        case WeightedGaussian(scale, limit, reach):
+            kind = "weighted"
+    how = [kind, str(scale), limit, reach.l0, reach.group_size, reach.change_one]
+    return [selection.column, selection.repeat, *how]
+
+
+def _read_selection(stored: list[Any]) -> KeySelection:
+    column, repeat, kind, scale, limit, l0, group_size, change_one = stored
+    return KeySelection(column, _SELECTIONS[kind](Fraction(scale), limit, Reach(l0, group_size, change_one)), repeat)
+
+
+def _write_scalar(value: Any) -> bool | list[str] | None:
+    match value:
+        case np.generic():
+            return _write_scalar(value.item())
+        case None | bool():
+            return value
+        case int():
+            return ["int", str(value)]
+        case float():
+            return ["float", value.hex()]
+        case Decimal():
+            return ["decimal", str(value)]
+        case str():
+            return ["str", value]
+        case datetime():  # before date, of which it is a kind
+            return ["datetime", value.isoformat()]
+        case date():
+            return ["date", value.isoformat()]
+        case time():
+            return ["time", value.isoformat()]
+        case timedelta():
+            return ["interval", f"{value.days} {value.seconds} {value.microseconds}"]
+        case UUID():
+            return ["uuid", str(value)]
+        case _:
+            raise TypeError(f"a key of type {type(value).__name__} cannot be stored")
+
+
+def _read_scalar(stored: bool | list[str] | None) -> Any:
+    if stored is None or isinstance(stored, bool):
+        return stored
+    kind, text = stored
+    return _SCALARS[kind](text)
