@@ -1,0 +1,1 @@
+"""Facts about a plan: domains, units, sensitivities, its canonical form."""

@@ -1,0 +1,1 @@
+"""The operator tree: what a query computes over private rows, whatever the SQL said and the engine speaks."""

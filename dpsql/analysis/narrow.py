@@ -1,0 +1,101 @@
+"""What a condition says about the columns of the rows for which it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.plan.expr import Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
+from dpsql.schema.domain import Domain, Scalar, to_number
+
+Environment = Mapping[str, Domain]
+
+
+def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
+    """The domains of the rows for which the condition is true."""
+    result = dict(env)
+    for part in conjuncts(condition):
+        match part:
+            case Compare(op, Column() as column, Literal() as literal):
+                _narrow_column(result, column, op, literal)
+            case Compare(op, Literal() as literal, Column() as column):
+                _narrow_column(result, column, _FLIPPED[op], literal)
+            case InList(Column() as column, values):
+                _narrow_to(result, column, tuple(v.value for v in values if v.value is not None))
+            case Not(IsNull(Column() as column)):
+                result[column.name] = result[column.name].with_nullable(False)
+            case Column() as column:
+                _narrow_to(result, column, (True,))
+            case Not(Column() as column):
+                _narrow_to(result, column, (False,))
+            case _:
+                pass
+    return result
+
+
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+_HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "=": lambda a, b: a == b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Literal) -> None:
+    domain = env[column.name]
+    if literal.value is None:
+        return
+    env[column.name] = domain = domain.with_nullable(False)
+    if op == "=":
+        _narrow_to(env, column, (literal.value,))
+        return
+    if op == "<>" or not (domain.type.is_number or domain.type.is_time):
+        return
+    number = to_number(literal.value)
+    lower, upper = domain.lower, domain.upper
+    if op in (">", ">="):
+        lower = number if lower is None else max(lower, number)
+    else:
+        upper = number if upper is None else min(upper, number)
+    if domain.type.is_integer:
+        lower = _whole(lower, op == ">" and lower == number, 1)
+        upper = _whole(upper, op == "<" and upper == number, -1)
+    values = domain.values
+    if values is not None:
+        values = tuple(value for value in values if _HOLDS[op](to_number(value), number))
+    if lower is not None and upper is not None and lower > upper:
+        lower = upper = number  # no row is left; any bounds hold
+    env[column.name] = replace(domain, lower=lower, upper=upper, values=values)
+
+
+def _whole(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
+    """The bound of whole numbers that are past it (or strictly past it)."""
+    if bound is None:
+        return None
+    whole = Fraction(bound.__ceil__() if inward > 0 else bound.__floor__())
+    return whole + inward if strict and whole == bound else whole
+
+
+def _narrow_to(env: dict[str, Domain], column: Column, values: tuple[Scalar, ...]) -> None:
+    domain = env[column.name].with_nullable(False)
+    kept = tuple(dict.fromkeys(value for value in values if _possible(domain, value)))
+    lower, upper = domain.lower, domain.upper
+    if kept and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in kept]
+        lower, upper = min(numbers), max(numbers)
+    env[column.name] = replace(domain, values=kept, lower=lower, upper=upper)
+
+
+def _possible(domain: Domain, value: Scalar) -> bool:
+    if domain.values is not None:
+        return value in domain.values
+    if domain.type.is_number or domain.type.is_time:
+        number = to_number(value)
+        if domain.type.is_integer and number.denominator != 1:
+            return False
+        return (domain.lower is None or domain.lower <= number) and (domain.upper is None or number <= domain.upper)
+    return True

@@ -1,0 +1,157 @@
+"""How far one unit (or a group of units) moves the cells of the plan that runs.
+
+Constants are those of SOUNDNESS 4. Nothing here looks at what the analyst asked: only at the nodes that are
+rendered and executed. A node without a bound gives `UnboundedContribution`, never a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from dpsql.analysis.units import unit_facts
+from dpsql.errors import InternalError, UnboundedContribution
+from dpsql.plan.expr import ONE
+from dpsql.plan.nodes import Bundle, CountBundle, CountUnits, Gather, MomentBundle, Norm, Sum, SumBundle, Weigh
+from dpsql.privacy.mechanisms import Sensitivity
+
+
+@dataclass(frozen=True)
+class Neighboring:
+    """The relation that sensitivities are derived for."""
+
+    change_one: bool
+    group_size: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The joint sensitivity of some cells, in grid units."""
+
+    cells: tuple[str, ...]
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True)
+class _Norms:
+    """Of what one unit contributes to the cells of a bundle."""
+
+    l1: int
+    l2_squared: int
+    linf: int
+
+
+def claims(gather: Gather, relation: Neighboring) -> tuple[Claim, ...]:
+    """One claim per bundle, in the order of the parts; the selection's own column is not among them."""
+    result: list[Claim] = []
+    for part in gather.parts:
+        match part:
+            case Sum():
+                for bundle in part.bundles:
+                    norms = _bundle_norms(part, bundle)
+                    single = not gather.keys and len(bundle.cells) == 1
+                    result.append(Claim(bundle.cells, _between(norms, relation, _non_negative(bundle), single)))
+            case CountUnits():
+                norms = _unit_norms(part, gather)
+                result.append(Claim(part.cells, _between(norms, relation, True, not gather.keys)))
+            case _:
+                assert_never(part)
+    return tuple(result)
+
+
+def selection_keys(gather: Gather) -> int:
+    """Most keys that one unit may have in the selection's column."""
+    part = gather.selection
+    if part is None:
+        raise InternalError("nothing is selected")
+    return _groups_per_unit(part, gather)
+
+
+def row_norm(bundle: Bundle) -> int:
+    """The largest L1 norm, and so the largest L2 norm, that one row can have in the bundle's cells."""
+    match bundle:
+        case CountBundle():
+            return 1
+        case SumBundle():
+            return max(abs(bundle.value.lower), abs(bundle.value.upper), 1)
+        case MomentBundle():
+            return bundle.value.upper - bundle.value.lower
+        case _:
+            assert_never(bundle)
+
+
+def _non_negative(bundle: Bundle) -> bool:
+    return not isinstance(bundle, SumBundle) or bundle.value.lower >= 0
+
+
+def _bundle_norms(part: Sum, bundle: Bundle) -> _Norms:
+    """Rows are weighted, then each component is divided by 2^shift toward zero: no norm grows by it."""
+    largest = row_norm(bundle)
+    if isinstance(part.input, Weigh):
+        norms = _weighted(part.input, part.keys, largest)
+    else:
+        rows = unit_facts(part.input).rows
+        if rows is None:
+            raise UnboundedContribution("the rows that one privacy unit adds have no bound")
+        norms = _Norms(rows * largest, (rows * largest) ** 2, rows * largest)
+    scale = 1 << bundle.shift
+    return _Norms(norms.l1 // scale, norms.l2_squared // scale**2, norms.linf // scale)
+
+
+def _weighted(weigh: Weigh, keys: tuple[str, ...], largest: int) -> _Norms:
+    most = weigh.rows * ONE
+    norm = most * largest
+    match weigh.norm:
+        case Norm.L1:
+            return _Norms(norm, norm**2, norm)
+        case Norm.L2:
+            # Groups finer than the weights' only lower the norm; coarser ones could raise it.
+            if not set(weigh.keys) <= set(keys):
+                raise UnboundedContribution("the weights were made for other groups")
+            if not weigh.keys:
+                return _Norms(norm, norm**2, norm)
+            # Whole numbers n_g: sum(w n_g) <= sum(w n_g^2) = (w |n|)^2 / w <= most^2, as w >= 1 or nothing is added.
+            return _Norms(norm * most, norm**2, norm)
+        case _:
+            assert_never(weigh.norm)
+
+
+def _unit_norms(part: CountUnits, gather: Gather) -> _Norms:
+    if part.weighted:
+        raise InternalError("weighted unit counts are for selection only")
+    groups = _groups_per_unit(part, gather)
+    return _Norms(groups, groups, 1)
+
+
+def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
+    """In how many groups one unit can be counted, from the plan's own facts, limit and list."""
+    facts = unit_facts(part.input)
+    bounds: list[int] = []
+    if part.one_row and facts.rows != 1:
+        raise UnboundedContribution("rows are counted as units, but a unit may have several")
+    if facts.rows is not None:
+        bounds.append(facts.rows)
+    if set(part.keys) <= facts.determined:
+        bounds.append(1)
+    if part.limit is not None:
+        bounds.append(part.limit)
+    listed = {f.name for f in gather.listed.keys} if gather.listed is not None else set()
+    if gather.listed is not None and set(part.keys) <= listed:
+        bounds.append(max(1, len(gather.listed.rows)))
+    if not bounds:
+        raise UnboundedContribution("the groups that one privacy unit reaches have no bound")
+    return min(bounds)
+
+
+def _between(norms: _Norms, relation: Neighboring, non_negative: bool, single: bool) -> Sensitivity:
+    """From what one unit contributes to how far neighbors are apart.
+
+    `change_one` puts one contribution in the place of another: twice the norm in general, the root of two
+    where no component is negative (the cross term only helps), once for a single non-negative cell.
+    """
+    k = relation.group_size
+    first, square, most = 1, 1, 1
+    if relation.change_one and not (single and non_negative):
+        first, square, most = 2, 2 if non_negative else 4, 1 if non_negative else 2
+    l1, l2_squared, linf = norms.l1 * first * k, norms.l2_squared * square * k * k, norms.linf * most * k
+    return Sensitivity(max(1, l1), max(1, l2_squared), max(1, linf))

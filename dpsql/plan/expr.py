@@ -1,0 +1,193 @@
+"""Scalar expressions over one row. A closed union of frozen values; every pass matches every one (law 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpsql.schema.domain import Scalar
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type
+
+UID = "_uid"
+"""The column that carries the privacy unit's id through every owned relation."""
+
+WEIGHT = "_weight"
+"""The column that `Weigh` adds; 2^16 is a whole row."""
+
+ONE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: Type
+    origin: str | None = field(default=None, compare=False)  # table.column, for messages
+
+
+@dataclass(frozen=True)
+class Literal:
+    value: Scalar | None
+    type: Type
+
+    def __post_init__(self) -> None:
+        # 1 == True == 1.0 in Python; a literal of another type must never pass for this one.
+        if isinstance(self.value, bool) != (self.type.kind is Kind.BOOLEAN) and self.value is not None:
+            raise TypeError(f"{self.value!r} is not a literal of type {self.type}")
+
+
+@dataclass(frozen=True)
+class Compare:
+    op: str  # = <> < <= > >=
+    left: Expr
+    right: Expr
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class And:
+    args: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class Or:
+    args: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class Not:
+    arg: Expr
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class IsNull:
+    arg: Expr
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class InList:
+    arg: Expr
+    values: tuple[Literal, ...]  # without NULL; a NULL in the SQL list is kept as `Or(…, Literal NULL)`
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """`//` divides integers toward zero; `/` divides doubles; a zero divisor gives NULL."""
+
+    op: str  # + - * / // %
+    left: Expr
+    right: Expr
+    type: Type
+
+
+@dataclass(frozen=True)
+class Case:
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr
+    type: Type
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A total cast: what does not fit becomes NULL."""
+
+    arg: Expr
+    type: Type
+
+
+@dataclass(frozen=True)
+class Call:
+    function: str
+    args: tuple[Expr, ...]
+    type: Type
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Numbers moved into [lower, upper]; NULL, NaN and infinities become NULL."""
+
+    arg: Expr
+    lower: Fraction
+    upper: Fraction
+
+    @property
+    def type(self) -> Type:
+        return self.arg.type if self.arg.type.is_integer else DOUBLE
+
+
+@dataclass(frozen=True)
+class Quantise:
+    """A number as a whole count of grid steps, clipped *in integers* to [lower, upper]; NULL stays NULL.
+
+    Stability: whatever `arg` is, the result is NULL or an integer of [lower, upper]; sensitivities
+    rest on this clip alone (Casacuberta et al. 2022 on why not on float sums).
+    """
+
+    arg: Expr
+    grid: Fraction
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        if self.grid <= 0 or self.lower > self.upper or max(abs(self.lower), abs(self.upper)) > 1 << 45:
+            raise ValueError("a grid is positive and its bounds are ordered and below 2^45 steps")
+
+    @property
+    def type(self) -> Type:
+        return BIGINT
+
+
+Expr = (
+    Column
+    | Literal
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsNull
+    | InList
+    | Arithmetic
+    | Case
+    | Cast
+    | Call
+    | Clip
+    | Quantise
+)
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition that must all hold, nested ANDs flattened."""
+    if isinstance(condition, And):
+        return tuple(part for arg in condition.args for part in conjuncts(arg))
+    return (condition,)
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr:
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else And(parts)

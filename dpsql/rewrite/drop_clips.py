@@ -1,0 +1,95 @@
+"""Leave the clip of a number to `Quantise` where nothing else reads the column: it clips again, in integers.
+
+    Sum(Quantise(x)) over Scan(clip x)  →  Sum(Quantise(x)) over Scan(x as stored)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpsql.plan.expr import Column
+from dpsql.plan.nodes import (
+    CountBundle,
+    CountUnits,
+    Filter,
+    Gather,
+    Join,
+    Node,
+    Part,
+    Project,
+    Scan,
+    ScanColumn,
+    Sum,
+    Weigh,
+)
+from dpsql.plan.walk import columns_of, map_rows, walk_nodes
+
+
+def drop_clips(gather: Gather) -> Gather:
+    sums = [part for part in gather.parts if isinstance(part, Sum)]
+    if not sums:
+        return gather
+    rows = _rows(sums[0])
+    if not isinstance(rows, Project) or any(isinstance(n, Project) for n in walk_nodes(rows.input)):
+        return gather
+    free = _only_quantised(rows, sums) - _read_below(rows.input)
+    if not free:
+        return gather
+    return _with_rows(gather, replace(rows, input=map_rows(rows.input, lambda node: _as_stored(node, free))))
+
+
+def _rows(part: Part) -> Node:
+    return part.input.input if isinstance(part.input, Weigh) else part.input
+
+
+def _only_quantised(rows: Project, sums: list[Sum]) -> frozenset[str]:
+    """Columns of the input that are passed on, and then only read by `Quantise`."""
+    quantised: set[str] = set()
+    otherwise: set[str] = set()
+    for bundle in (bundle for part in sums for bundle in part.bundles):
+        if isinstance(bundle, CountBundle):
+            otherwise |= columns_of(bundle.present) if bundle.present is not None else frozenset()
+        elif isinstance(bundle.value.arg, Column):
+            quantised.add(bundle.value.arg.name)
+    passed: set[str] = set()
+    computed: set[str] = set()
+    for column in rows.columns:
+        if isinstance(column.expr, Column) and column.name in quantised - otherwise:
+            passed.add(column.expr.name)
+        else:
+            computed |= columns_of(column.expr)
+    return frozenset(passed - computed)
+
+
+def _read_below(node: Node) -> frozenset[str]:
+    read: frozenset[str] = frozenset()
+    for part in walk_nodes(node):
+        if isinstance(part, Filter | Join):
+            read |= columns_of(part.condition)
+    return read
+
+
+def _as_stored(node: Node, free: frozenset[str]) -> Node:
+    if not isinstance(node, Scan):
+        return node
+    return replace(node, columns=tuple(_relaxed(column) if column.name in free else column for column in node.columns))
+
+
+def _relaxed(column: ScanColumn) -> ScanColumn:
+    if not column.domain.type.is_number or column.domain.values is not None or column.is_id:
+        return column
+    return replace(column, domain=column.domain.with_bounds(None, None), as_stored=True)
+
+
+def _with_rows(gather: Gather, rows: Node) -> Gather:
+    def change(part: Part) -> Part:
+        if isinstance(part.input, Weigh):
+            return replace(part, input=replace(part.input, input=rows))
+        return replace(part, input=rows)
+
+    selection = gather.selection
+    if selection is not None:
+        changed = change(selection)
+        assert isinstance(changed, CountUnits)
+        selection = changed
+    return replace(gather, parts=tuple(change(part) for part in gather.parts), selection=selection)

@@ -1,0 +1,71 @@
+"""Pick the integer grid on which the values of a sum are counted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpsql.plan.expr import Column, Expr, Quantise
+from dpsql.plan.nodes import Join, Node, Project, Scan
+from dpsql.plan.walk import inputs
+from dpsql.schema.domain import Domain
+from dpsql.types import Kind
+
+FINE = 30
+"""A range of values has about 2^30 steps: finer is lost under any noise."""
+
+MOST = 1 << 45
+"""Steps on either side of zero: times a weight of 2^16 this is below 2^62, within BIGINT."""
+
+
+def declared_grids(node: Node) -> dict[str, Fraction]:
+    """The owner's grid of each column that is passed on as it is."""
+    match node:
+        case Scan():
+            return {column.name: column.grid for column in node.columns if column.grid is not None}
+        case Project():
+            inner = declared_grids(node.input)
+            return {
+                c.name: inner[c.expr.name]
+                for c in node.columns
+                if isinstance(c.expr, Column) and c.expr.name in inner
+            }
+        case Join():
+            return declared_grids(node.left) | declared_grids(node.right)
+        case _:
+            (only,) = inputs(node)
+            return declared_grids(only)
+
+
+def quantise(arg: Expr, domain: Domain, declared: Fraction | None) -> Quantise:
+    """The argument on its grid, clipped to its domain; the bounds move inward to whole steps."""
+    grid = _grid(domain, declared)
+    lower, upper = domain.bounds
+    least, most = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if least > most:  # both bounds lie between two steps
+        least = most = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, least, most)
+
+
+def _grid(domain: Domain, declared: Fraction | None) -> Fraction:
+    lower, upper = domain.bounds
+    largest = max(abs(lower), abs(upper), Fraction(1, 1 << 200))
+    natural = declared or _natural(domain)
+    if natural is not None and largest / natural < MOST:
+        return natural
+    spread = max(upper - lower, largest / (1 << 20))
+    return max(_power_below(spread) / (1 << FINE), _power_below(largest) / (MOST >> 2))
+
+
+def _natural(domain: Domain) -> Fraction | None:
+    if domain.type.is_integer:
+        return Fraction(1)
+    if domain.type.kind is Kind.DECIMAL:
+        return Fraction(1, 10 ** (domain.type.scale or 0))
+    return None
+
+
+def _power_below(number: Fraction) -> Fraction:
+    """The largest power of two that is not above the number."""
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    power = Fraction(2) ** exponent
+    return power if power <= number else power / 2

@@ -1,0 +1,99 @@
+"""Find the public groups of the keys, and drop rows that fall outside of them.
+
+    GROUP BY sex  (values: [f, m, x])   →  listed f, m, x; rows whose sex is NULL are filtered out
+    GROUP BY ward (no values)           →  not listed: partition selection
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from dpsql.analysis.domains import domain_of, node_domains
+from dpsql.plan.expr import IsNull, Not, conjunction
+from dpsql.plan.nodes import Aggregate, Field, Filter, Listed, Named, Node, Scan, ScanColumn
+from dpsql.plan.walk import map_rows
+from dpsql.schema.domain import EPOCH, Domain, Scalar
+from dpsql.types import Kind
+
+MOST_LISTED = 10_000
+"""More public groups than this, and the keys are selected instead."""
+
+MOST_CROSSED = 1_000
+"""The same for the public part of a key whose other part is selected: every selected key is crossed with it."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The aggregate over rows of listed groups only; the list; and the keys that must be selected."""
+
+    aggregate: Aggregate
+    listed: Listed | None
+    selected: tuple[str, ...]
+
+
+def list_groups(aggregate: Aggregate) -> Groups:
+    env = node_domains(_as_declared(aggregate.input))
+    choices = {key.name: _choices(domain_of(key.expr, env)) for key in aggregate.keys}
+    listable = [key for key in aggregate.keys if choices[key.name] is not None]
+    most = MOST_LISTED if len(listable) == len(aggregate.keys) else MOST_CROSSED
+    if not listable or prod(len(choices[key.name] or ()) for key in listable) > most:
+        return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
+    rows = tuple(product(*(choices[key.name] or () for key in listable)))
+    listed = Listed(tuple(Field(key.name, key.expr.type) for key in listable), rows)
+    selected = tuple(key.name for key in aggregate.keys if key not in listable)
+    return Groups(_drop_nulls(aggregate, listable, choices), listed, selected)
+
+
+def _as_declared(node: Node) -> Node:
+    """The rows with NULL only where the owner says that NULL is a group."""
+
+    def declared(column: ScanColumn) -> ScanColumn:
+        return replace(column, domain=column.domain.with_nullable(column.null_group))
+
+    def change(part: Node) -> Node:
+        if isinstance(part, Scan):
+            return replace(part, columns=tuple(declared(column) for column in part.columns))
+        return part
+
+    return map_rows(node, change)
+
+
+Choices = dict[str, tuple[Scalar | None, ...] | None]
+
+
+def _drop_nulls(aggregate: Aggregate, listable: list[Named], choices: Choices) -> Aggregate:
+    """A NULL that is not a listed group is no group at all."""
+    never_null = tuple(Not(IsNull(key.expr)) for key in listable if None not in (choices[key.name] or ()))
+    if not never_null:
+        return aggregate
+    return replace(aggregate, input=Filter(aggregate.input, conjunction(never_null)))
+
+
+def _choices(domain: Domain) -> tuple[Scalar | None, ...] | None:
+    values = domain.values if domain.values is not None else _range(domain)
+    if values is None or len(values) > MOST_LISTED:
+        return None
+    return (*values, None) if domain.nullable else values
+
+
+def _range(domain: Domain) -> tuple[Scalar, ...] | None:
+    """Whole numbers or days between finite bounds."""
+    if not domain.bounded or domain.bounds[1] - domain.bounds[0] > MOST_LISTED:
+        return None
+    if not domain.type.is_integer and domain.type.kind is not Kind.DATE:
+        return None
+    lower, upper = domain.bounds
+    numbers = range(lower.__ceil__(), upper.__floor__() + 1)
+    if domain.type.is_integer:
+        return tuple(numbers)
+    if not -719_162 <= numbers.start <= numbers.stop <= 2_932_897:  # days that Python's calendar has
+        return None
+    return tuple(_day(Fraction(number)) for number in numbers)
+
+
+def _day(number: Fraction) -> dt.date:
+    return EPOCH.date() + dt.timedelta(days=int(number))

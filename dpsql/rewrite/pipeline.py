@@ -1,0 +1,76 @@
+"""The rules in order: from the aggregate that was asked to the plan that runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dpsql.plan.expr import Column, Expr
+from dpsql.plan.nodes import (
+    Aggregate,
+    CountValues,
+    Field,
+    Gather,
+    MeanValues,
+    Measure,
+    Named,
+    Part,
+    Project,
+    SumValues,
+)
+from dpsql.plan.recipes import Recipe
+from dpsql.plan.walk import walk
+from dpsql.rewrite.drop_clips import drop_clips
+from dpsql.rewrite.form_bundles import form_bundles
+from dpsql.rewrite.list_groups import list_groups
+from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
+from dpsql.rewrite.select_groups import count_units, select_groups
+from dpsql.rewrite.weigh_units import weigh_units
+from dpsql.schema.model import Resolved
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    gather: Gather
+    recipes: tuple[Recipe, ...]  # one per measure of the aggregate
+
+
+def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
+    aggregate = join_by_unit(scan_tables(aggregate, resolved))
+    groups = list_groups(aggregate)
+    rows, measures = _narrow_rows(groups.aggregate)
+    bundled = form_bundles(measures, rows)
+    keys = tuple(key.name for key in aggregate.keys)
+    parts: list[Part] = []
+    if bundled.bundles:
+        parts.append(weigh_units(rows, keys, bundled.bundles, policy))
+    if bundled.counts_units:
+        parts.append(count_units(rows, keys, groups.listed, policy))
+    selection = select_groups(rows, groups.selected, policy)
+    key_fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
+    gather = Gather(_selected_first(key_fields, groups.selected), groups.listed, selection, tuple(parts))
+    return Rewritten(drop_clips(gather), bundled.recipes)
+
+
+def _selected_first(keys: tuple[Field, ...], selected: tuple[str, ...]) -> tuple[Field, ...]:
+    """Rows come in blocks of one selected key each, which is drawn once."""
+    return tuple(sorted(keys, key=lambda key: key.name not in selected))
+
+
+def _narrow_rows(aggregate: Aggregate) -> tuple[Project, tuple[Measure, ...]]:
+    """The rows of the release with its keys and arguments as columns, and nothing else."""
+    columns = list(aggregate.keys)
+    names: dict[Expr, Column] = {}
+    measures: list[Measure] = []
+    for measure in aggregate.measures:
+        if isinstance(measure, CountValues | SumValues | MeanValues):
+            if measure.arg not in names:
+                names[measure.arg] = Column(f"x{len(names) + 1}", measure.arg.type, _origin(measure.arg))
+                columns.append(Named(names[measure.arg].name, measure.arg))
+            measure = replace(measure, arg=names[measure.arg])
+        measures.append(measure)
+    return Project(aggregate.input, tuple(columns)), tuple(measures)
+
+
+def _origin(arg: Expr) -> str | None:
+    return next((part.origin for part in walk(arg) if isinstance(part, Column) and part.origin), None)

@@ -1,0 +1,120 @@
+"""Put a sanitising scan in the place of every private table.
+
+    Table(visits)  →  Scan(visits): total casts, clips, NaN to NULL, rows without a unit dropped
+
+Only the columns that the plan uses are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpsql.errors import InternalError
+from dpsql.plan.nodes import Aggregate, Field, Hop, Join, Node, Scan, ScanColumn, Table, UnitId
+from dpsql.plan.walk import map_rows
+from dpsql.schema import model
+from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
+from dpsql.types import Type
+
+
+def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
+    def change(node: Node) -> Node:
+        return scan(node, resolved) if isinstance(node, Table) else node
+
+    return replace(aggregate, input=map_rows(aggregate.input, change))
+
+
+def join_by_unit(aggregate: Aggregate) -> Aggregate:
+    """Let the SQL that runs equate the ids of both sides of every join (SOUNDNESS 2)."""
+
+    def change(node: Node) -> Node:
+        return replace(node, by_unit=True) if isinstance(node, Join) else node
+
+    return replace(aggregate, input=map_rows(aggregate.input, change))
+
+
+def scan(node: Table, resolved: Resolved) -> Scan:
+    table = _table(resolved, node.table)
+    path = resolved.schema.unit_path(table)
+    ids = _id_columns(resolved, table)
+    columns = tuple(_column(table, name, field, resolved, name in ids) for name, field in node.columns)
+    direct = _unit_column(resolved, table)
+    return Scan(
+        table=table.name,
+        source=resolved.relations[table.name],
+        columns=columns,
+        unit=_unit_id(resolved, table, path),
+        unit_is_unique=direct is not None and table.is_unique(direct),
+        unit_columns=frozenset(field.name for name, field in node.columns if name == direct),
+    )
+
+
+def _table(resolved: Resolved, name: str) -> model.Table:
+    table = resolved.schema.table(name)
+    if table is None:
+        raise InternalError("a bound table is not in the schema")
+    return table
+
+
+def _column(table: model.Table, name: str, field: Field, resolved: Resolved, is_id: bool) -> ScanColumn:
+    column = table.column(name)
+    if column is None:
+        raise InternalError("a bound column is not in the schema")
+    return ScanColumn(
+        source=name,
+        name=field.name,
+        physical=resolved.physical[table.name][name],
+        domain=column.domain,
+        max_length=column.max_length,
+        is_id=is_id,
+        null_group=column.null_group,
+        grid=column.grid,
+    )
+
+
+def _unit_column(resolved: Resolved, table: model.Table) -> str | None:
+    """The table's own column that equals the unit's id, if it has one."""
+    match table.unit:
+        case OwnUnit(column):
+            return column
+        case ForeignUnit(column, target, key):
+            return column if _table(resolved, target).unit == OwnUnit(key) else None
+        case _:
+            return None
+
+
+def _id_columns(resolved: Resolved, table: model.Table) -> frozenset[str]:
+    """Columns that identify units or rows on the way to them: never cast, never clipped."""
+    ids: set[str] = set()
+    if isinstance(table.unit, OwnUnit | ForeignUnit):
+        ids.add(table.unit.column)
+    for other in resolved.schema.tables:
+        if isinstance(other.unit, ForeignUnit) and other.unit.table == table.name:
+            ids.add(other.unit.key)
+    return frozenset(ids)
+
+
+def _unit_id(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:
+    """Follow the foreign keys; the last one refers to the unit's own column and needs no join."""
+    if isinstance(table.unit, OwnUnit):
+        return UnitId(table.unit.column, _type(resolved, table, table.unit.column))
+    if not path:
+        return None
+    hops: list[Hop] = []
+    for step in path[:-1]:
+        target = _table(resolved, step.table)
+        if not target.is_unique(step.key):
+            raise InternalError("a foreign key arrives at a key that is not unique")
+        hops.append(Hop(step.column, resolved.relations[target.name], step.key))
+        table = target
+    last = path[-1]
+    if _table(resolved, last.table).unit != OwnUnit(last.key):
+        raise InternalError("a unit path does not end at the unit")
+    return UnitId(last.column, _type(resolved, table, last.column), tuple(hops))
+
+
+def _type(resolved: Resolved, table: model.Table, name: str) -> Type:
+    column = table.column(name)
+    if column is None:
+        raise InternalError("the unit's column is not declared")
+    return column.type
