@@ -1,0 +1,246 @@
+"""A ledger's SQLite file: making it, opening it, and transactions that are durable or did not happen.
+
+Journal: DELETE with `synchronous=EXTRA`, not WAL. After each commit the one file holds every charge, so that a copy
+of it, or a lost `-wal` beside it, never gives budget back; and WAL as of SQLite 3.7 to 3.51 could lose a commit when
+two connections checkpoint at once. The price is about a millisecond for each charge.
+
+A connection lives for one transaction: threads and forked processes share nothing, and a file that was removed
+or replaced under us is noticed before the next charge, not after.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
+from dpsql.ledger.base import Binding
+
+APPLICATION = 0x64707371  # "dpsq", in the file's header
+FORMAT = 1
+BUSY_SECONDS = 30.0
+
+_TABLES = """
+CREATE TABLE ledger (
+    id TEXT PRIMARY KEY, unit TEXT NOT NULL, neighbors TEXT NOT NULL, group_size INTEGER NOT NULL
+);
+CREATE TABLE account (
+    name TEXT PRIMARY KEY, entries INTEGER NOT NULL, head TEXT NOT NULL, failures INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE version (
+    number INTEGER PRIMARY KEY, identity TEXT NOT NULL, facts TEXT NOT NULL, readable INTEGER NOT NULL DEFAULT 1
+);
+CREATE TABLE release (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, plan TEXT NOT NULL, version INTEGER NOT NULL REFERENCES version,
+    epsilon TEXT, rho TEXT NOT NULL, delta TEXT NOT NULL, errors TEXT NOT NULL,
+    holes BLOB, body BLOB,
+    state TEXT NOT NULL DEFAULT 'paid' CHECK (state IN ('paid', 'bound', 'stored', 'void')),
+    CHECK ((state = 'stored') = (body IS NOT NULL))
+);
+CREATE INDEX release_of_plan ON release (plan, version);
+CREATE TABLE entry (
+    account TEXT NOT NULL, number INTEGER NOT NULL, at TEXT NOT NULL, asked_by TEXT NOT NULL, statement TEXT NOT NULL,
+    budget_epsilon TEXT NOT NULL, budget_delta TEXT NOT NULL, charges TEXT NOT NULL,
+    spent_epsilon TEXT, spent_rho TEXT NOT NULL, spent_delta TEXT NOT NULL,
+    nonce TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL,
+    PRIMARY KEY (account, number)
+);
+CREATE TABLE payment (
+    release INTEGER NOT NULL REFERENCES release, account TEXT NOT NULL, entry INTEGER NOT NULL,
+    PRIMARY KEY (release, account)
+);
+CREATE INDEX payment_of_account ON payment (account, entry);
+CREATE TRIGGER entry_kept BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+CREATE TRIGGER entry_stays BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
+CREATE TRIGGER payment_kept BEFORE UPDATE ON payment BEGIN SELECT RAISE(ABORT, 'payments are never changed'); END;
+CREATE TRIGGER payment_stays BEFORE DELETE ON payment BEGIN SELECT RAISE(ABORT, 'payments are never deleted'); END;
+"""
+# Not the releases: their bodies may be large, and a damaged one is found when it is read.
+_CHECKED = ("ledger", "account", "version", "entry", "payment")
+
+
+def path_of(url: str) -> Path:
+    """The absolute path in `sqlite:///path`."""
+    scheme, separator, rest = url.partition(":///")
+    if scheme != "sqlite" or not separator or not rest.strip("/"):
+        raise SchemaError(f'the ledger "{url}" is not a sqlite url', hint="Write sqlite:///path/of/the.ledger.")
+    return Path("/" + rest.lstrip("/"))
+
+
+@dataclass(frozen=True)
+class LedgerFile:
+    """An existing, checked ledger; `id` tells it from any other."""
+
+    path: Path
+    id: str
+    busy_seconds: float = BUSY_SECONDS
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One serialisable transaction: durable when the block is left, undone if it raises.
+
+        Privacy: IMMEDIATE takes the write lock before anything is read, so no other charge can come
+        between the filter's check and the entry. If the commit's outcome is unknown, it raises.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            yield db
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """One snapshot."""
+        with self._transaction("BEGIN") as db:
+            yield db
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with _explained(self.path), closing(_connect(self.path, self.busy_seconds)) as db:
+            db.execute(begin)
+            try:
+                if db.execute("SELECT id FROM ledger").fetchall() != [(self.id,)]:
+                    raise IntegrityError(f'the ledger "{self.path}" was replaced while it was open')
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # closing rolls back too; the first error is the one to tell
+                    db.execute("ROLLBACK")
+                raise
+
+
+def open_file(path: Path, binding: Binding, busy_seconds: float) -> LedgerFile:
+    """Open the ledger at `path`, or make it where there is nothing."""
+    with _explained(path):
+        if not path.exists():
+            _create(path, binding)
+        with closing(_connect(path, busy_seconds)) as db:
+            db.execute("BEGIN")
+            _check_format(db, path)
+            return LedgerFile(path, _check_binding(db, path, binding), busy_seconds)
+
+
+def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    # mode=rw: a file that is gone must not come back empty, with all its budget.
+    uri = f"{path.as_uri()}?mode=rw"
+    db = sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in ("synchronous = EXTRA", "fullfsync = ON", "foreign_keys = ON", "trusted_schema = OFF"):
+            db.execute(f"PRAGMA {pragma}")
+        if db.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
+            raise OperationalError(f'the journal of the ledger "{path}" cannot be set to "delete"')
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _create(path: Path, binding: Binding) -> None:
+    """Make a complete ledger beside `path`, then link it there: no one ever sees a half-made or an empty one.
+
+    If another process is first, its ledger stands and ours is dropped.
+    """
+    for ending in ("-journal", "-wal"):
+        if path.with_name(path.name + ending).exists():
+            raise IntegrityError(
+                f'the ledger "{path}" is gone, but its journal is there',
+                hint="Restore the ledger; if a new one is wanted, remove the journal too.",
+            )
+    if not path.parent.is_dir():
+        raise OperationalError(f'the folder of the ledger "{path}" does not exist', hint="Make the folder first.")
+    draft = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        _fill(draft, binding)
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _fill(draft: Path, binding: Binding) -> None:
+    with closing(_connect(draft, 0.0)) as db:
+        db.executescript(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};")
+        db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, *astuple(binding)))
+        db.execute("COMMIT")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Without this the file's name may be lost with the power, and with it all charges."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    if db.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+        raise IntegrityError(f'the file "{path}" is not a ledger', hint="Name another file, or restore the ledger.")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version != FORMAT:
+        raise IntegrityError(
+            f'the ledger "{path}" has format {version}, and this dpsql reads format {FORMAT}',
+            hint="Use the dpsql that made it.",
+        )
+    for table in _CHECKED:
+        if db.execute(f"PRAGMA integrity_check({table})").fetchall() != [("ok",)]:
+            raise _damaged(path)
+
+
+def _check_binding(db: sqlite3.Connection, path: Path, binding: Binding) -> str:
+    rows = db.execute("SELECT id, unit, neighbors, group_size FROM ledger").fetchall()
+    if len(rows) != 1:
+        raise _damaged(path)
+    made_for = Binding(*rows[0][1:])
+    if made_for != binding:
+        raise IntegrityError(
+            f'the ledger "{path}" was made for {_say(made_for)}, not for {_say(binding)}',
+            hint="Losses of different units do not add up: name a new ledger in the schema.",
+        )
+    return str(rows[0][0])
+
+
+def _say(binding: Binding) -> str:
+    return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
+
+
+def _damaged(path: Path) -> IntegrityError:
+    return IntegrityError(f'the ledger "{path}" is damaged', hint="Restore it from its last backup.")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Tell SQLite's errors in the ledger's words."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explain(error, path) from error
+    except OSError as error:
+        raise OperationalError(
+            f'the ledger "{path}" cannot be opened or made', detail=f"The system says: {error.strerror or error}."
+        ) from error
+
+
+def _explain(error: sqlite3.Error, path: Path) -> Error:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF  # extended codes keep the primary one in their low byte
+    match primary:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return OperationalError(
+                f'the ledger "{path}" is locked by another process',
+                hint="Ask again, or end the process that holds the ledger.",
+            )
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_ERROR:
+            return _damaged(path)
+        case _:
+            return OperationalError(
+                f'the ledger "{path}" cannot be read or written',
+                detail=f"SQLite says: {error}.",
+                hint="Ask the owner; if a charge was made, asking again redeems it.",
+            )
