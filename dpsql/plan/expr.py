@@ -94,12 +94,16 @@ class InList:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """`//` divides integers toward zero; `/` divides doubles; a zero divisor gives NULL."""
+    """`//` divides integers toward zero; `/` divides doubles; a zero divisor gives NULL, and so does overflow.
+
+    `fits` is set where domains prove that 64 bits hold every result; otherwise 128 bits are used and checked.
+    """
 
     op: str  # + - * / // %
     left: Expr
     right: Expr
     type: Type
+    fits: bool = False
 
 
 @dataclass(frozen=True)

@@ -163,18 +163,21 @@ class ScanColumn:
 class Hop:
     """A step of the foreign-key path: `column` (of the table before) refers to `key` of `source`."""
 
-    column: str
+    column: ScanColumn
     source: Source
-    key: str
+    key: ScanColumn
 
 
 @dataclass(frozen=True)
 class UnitId:
-    """Where a scan finds the unit's id: in `column` of the table itself, or at the end of `hops`."""
+    """Where a scan finds the unit's id: in `column` of the table itself, or of the table at the end of `hops`."""
 
-    column: str
-    type: Type
+    column: ScanColumn
     hops: tuple[Hop, ...] = ()
+
+    @property
+    def type(self) -> Type:
+        return self.column.domain.type
 
 
 @dataclass(frozen=True)

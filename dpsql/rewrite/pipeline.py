@@ -22,6 +22,7 @@ from dpsql.plan.walk import walk
 from dpsql.rewrite.drop_clips import drop_clips
 from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.list_groups import list_groups
+from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.rewrite.select_groups import count_units, select_groups
@@ -36,7 +37,7 @@ class Rewritten:
 
 
 def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
-    aggregate = join_by_unit(scan_tables(aggregate, resolved))
+    aggregate = make_total(join_by_unit(scan_tables(aggregate, resolved)))
     groups = list_groups(aggregate)
     rows, measures = _narrow_rows(groups.aggregate)
     bundled = form_bundles(measures, rows)

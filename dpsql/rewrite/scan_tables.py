@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsql.errors import InternalError
-from dpsql.plan.nodes import Aggregate, Field, Hop, Join, Node, Scan, ScanColumn, Table, UnitId
+from dpsql.plan.nodes import Aggregate, Hop, Join, Node, Scan, ScanColumn, Table, UnitId
 from dpsql.plan.walk import map_rows
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
-from dpsql.types import Type
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
@@ -37,7 +36,7 @@ def scan(node: Table, resolved: Resolved) -> Scan:
     table = _table(resolved, node.table)
     path = resolved.schema.unit_path(table)
     ids = _id_columns(resolved, table)
-    columns = tuple(_column(table, name, field, resolved, name in ids) for name, field in node.columns)
+    columns = tuple(_column(table, name, field.name, resolved, name in ids) for name, field in node.columns)
     direct = _unit_column(resolved, table)
     return Scan(
         table=table.name,
@@ -56,13 +55,13 @@ def _table(resolved: Resolved, name: str) -> model.Table:
     return table
 
 
-def _column(table: model.Table, name: str, field: Field, resolved: Resolved, is_id: bool) -> ScanColumn:
+def _column(table: model.Table, name: str, as_name: str, resolved: Resolved, is_id: bool) -> ScanColumn:
     column = table.column(name)
     if column is None:
         raise InternalError("a bound column is not in the schema")
     return ScanColumn(
         source=name,
-        name=field.name,
+        name=as_name,
         physical=resolved.physical[table.name][name],
         domain=column.domain,
         max_length=column.max_length,
@@ -70,6 +69,10 @@ def _column(table: model.Table, name: str, field: Field, resolved: Resolved, is_
         null_group=column.null_group,
         grid=column.grid,
     )
+
+
+def _id(table: model.Table, name: str, resolved: Resolved) -> ScanColumn:
+    return _column(table, name, name, resolved, is_id=True)
 
 
 def _unit_column(resolved: Resolved, table: model.Table) -> str | None:
@@ -97,7 +100,7 @@ def _id_columns(resolved: Resolved, table: model.Table) -> frozenset[str]:
 def _unit_id(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:
     """Follow the foreign keys; the last one refers to the unit's own column and needs no join."""
     if isinstance(table.unit, OwnUnit):
-        return UnitId(table.unit.column, _type(resolved, table, table.unit.column))
+        return UnitId(_id(table, table.unit.column, resolved))
     if not path:
         return None
     hops: list[Hop] = []
@@ -105,16 +108,10 @@ def _unit_id(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ..
         target = _table(resolved, step.table)
         if not target.is_unique(step.key):
             raise InternalError("a foreign key arrives at a key that is not unique")
-        hops.append(Hop(step.column, resolved.relations[target.name], step.key))
+        column, key = _id(table, step.column, resolved), _id(target, step.key, resolved)
+        hops.append(Hop(column, resolved.relations[target.name], key))
         table = target
     last = path[-1]
     if _table(resolved, last.table).unit != OwnUnit(last.key):
         raise InternalError("a unit path does not end at the unit")
-    return UnitId(last.column, _type(resolved, table, last.column), tuple(hops))
-
-
-def _type(resolved: Resolved, table: model.Table, name: str) -> Type:
-    column = table.column(name)
-    if column is None:
-        raise InternalError("the unit's column is not declared")
-    return column.type
+    return UnitId(_id(table, last.column, resolved), tuple(hops))

@@ -1,0 +1,1 @@
+"""SQL text in and out: the only rooms that know sqlglot."""

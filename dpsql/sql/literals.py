@@ -1,0 +1,95 @@
+"""Literals as SQL text, exactly and with their type. No text of the analyst's is ever copied (law 10)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+
+from dpsql.schema.domain import EPOCH, Scalar
+from dpsql.types import Kind, Type
+
+TYPE_NAMES = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.SMALLINT: "SMALLINT",
+    Kind.INTEGER: "INTEGER",
+    Kind.BIGINT: "BIGINT",
+    Kind.HUGEINT: "HUGEINT",
+    Kind.REAL: "REAL",
+    Kind.DOUBLE: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.TIMESTAMPTZ: "TIMESTAMPTZ",
+    Kind.TIME: "TIME",
+    Kind.INTERVAL: "INTERVAL",
+    Kind.UUID: "UUID",
+}
+
+
+def type_name(type_: Type) -> str:
+    if type_.kind is Kind.DECIMAL:
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    return TYPE_NAMES[type_.kind]
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("text with a zero byte has no literal")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def literal(value: Scalar | None, type_: Type) -> str:
+    if value is None:
+        return f"CAST(NULL AS {type_name(type_)})"
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT | Kind.HUGEINT:
+            return f"CAST({int(_number(value))} AS {type_name(type_)})"
+        case Kind.DECIMAL:
+            return f"CAST({text(_decimal(_number(value), type_.scale or 0))} AS {type_name(type_)})"
+        case Kind.REAL | Kind.DOUBLE:
+            return double(_number(value))
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            assert isinstance(value, dt.date)
+            # Without its zone, the moment would depend on the engine's setting.
+            zone = "+00:00" if type_.kind is Kind.TIMESTAMPTZ and getattr(value, "tzinfo", None) is None else ""
+            return f"CAST({text(value.isoformat() + zone)} AS {type_name(type_)})"
+        case Kind.TEXT:
+            return text(str(value))
+        case _:
+            return f"CAST({text(str(value))} AS {type_name(type_)})"
+
+
+def double(number: Fraction) -> str:
+    """The double nearest to the number; `repr` of a float reads back as the same double."""
+    as_float = float(number)
+    if as_float in (float("inf"), float("-inf")):
+        raise ValueError("no double is that large")
+    return f"CAST({text(repr(as_float))} AS DOUBLE)"
+
+
+def moment(number: Fraction, type_: Type) -> str:
+    """A date or timestamp from its number of days or microseconds."""
+    if type_.kind is Kind.DATE:
+        return literal(EPOCH.date() + dt.timedelta(days=int(number)), type_)
+    return literal(EPOCH + dt.timedelta(microseconds=int(number)), type_)
+
+
+def _number(value: Scalar) -> Fraction:
+    if not isinstance(value, int | float | Decimal):
+        raise TypeError(f"{type(value).__name__} is not a number")
+    return Fraction(value)
+
+
+def _decimal(number: Fraction, scale: int) -> str:
+    scaled = number * 10**scale
+    if scaled.denominator != 1:
+        raise ValueError("the number has more digits than its type")
+    sign, digits = "-" if scaled < 0 else "", str(abs(scaled.numerator)).rjust(scale + 1, "0")
+    return f"{sign}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}" if scale else f"{sign}{digits}"

@@ -1,0 +1,309 @@
+"""The plan as DuckDB SQL: one statement per release, cells as 64-bit integers, rows in the order of their keys.
+
+    keys first, then one column per cell: the selection's, then those of each part
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from dpsql.plan.expr import ONE, UID, WEIGHT, Quantise
+from dpsql.plan.nodes import (
+    Aggregate,
+    Bundle,
+    CountBundle,
+    CountUnits,
+    Filter,
+    Gather,
+    Join,
+    Listed,
+    MomentBundle,
+    Node,
+    Norm,
+    Part,
+    Project,
+    Scan,
+    Sum,
+    SumBundle,
+    Table,
+    Weigh,
+    cells_of,
+    fields,
+    has_unit,
+)
+from dpsql.plan.walk import walk_nodes
+from dpsql.schema.model import EngineTable, Files, Source
+from dpsql.sql.literals import identifier, literal, text
+from dpsql.sql.render_expr import render_expr, sanitised
+
+MOST = 1 << 62
+"""Finished cells are clamped to this on either side: 1-Lipschitz, so no sensitivity changes."""
+
+NO_COLUMNS = '1 AS "_row"'
+
+SQRT_MARGIN = "(1 - pow(2, -40))"
+"""Covers the round-off of sqrt and division in weights of 2^16/sqrt(t)."""
+
+
+def render(gather: Gather) -> str:
+    """The exact cells of a release, to be run as one statement on one snapshot."""
+    ctes: dict[str, str] = {}
+    names = [_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
+    if gather.listed is not None and gather.keys:
+        ctes["listed"] = _listed(gather.listed)
+    select = _gather(gather, names)
+    if not ctes:
+        return select
+    return "WITH " + ",\n".join(f"{name} AS {body}" for name, body in ctes.items()) + "\n" + select
+
+
+# --- the last step: groups with their cells --------------------------------------------------------------------------
+
+
+def _gather(gather: Gather, names: list[str]) -> str:
+    parts = list(zip(gather.all_parts, names, strict=True))
+    listed = [f.name for f in gather.listed.keys] if gather.listed is not None and gather.keys else []
+    owner = dict.fromkeys(listed, "listed")
+    if gather.selection is not None:
+        owner |= dict.fromkeys(gather.selection.keys, names[0])
+    columns = [f"{owner[key.name]}.{identifier(key.name)}" for key in gather.keys]
+    columns += [_cell(name, cell) for part, name in parts for cell in cells_of(part)]
+    base = ([names[0]] if gather.selection is not None else []) + (["listed"] if listed else [])
+    joined = parts[1:] if gather.selection is not None else parts
+    if not gather.keys:
+        return f"SELECT {', '.join(columns)} FROM {', '.join(names)}"
+    sources = " CROSS JOIN ".join(base) + "".join(_join_part(part, name, owner) for part, name in joined)
+    order = [f"{owner[key.name]}.{identifier(key.name)} NULLS LAST" for key in gather.keys if key.name not in listed]
+    order += ['listed."_order"'] if listed else []
+    return f"SELECT {', '.join(columns)}\nFROM {sources}\nORDER BY {', '.join(order)}"
+
+
+def _join_part(part: Part, name: str, owner: dict[str, str]) -> str:
+    on = " AND ".join(
+        f"{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}" for key in part.keys
+    )
+    return f"\nLEFT JOIN {name} ON {on}"
+
+
+def _cell(name: str, cell: str) -> str:
+    value = f"COALESCE({name}.{identifier(cell)}, 0)"
+    return f"CAST(LEAST(GREATEST({value}, {-MOST}), {MOST}) AS BIGINT) AS {identifier(cell)}"
+
+
+def _listed(listed: Listed) -> str:
+    def row(number: int, values: tuple[object, ...]) -> str:
+        cells = (literal(value, f.type) for value, f in zip(values, listed.keys, strict=True))  # type: ignore[arg-type]
+        return f"({', '.join([str(number), *cells])})"
+
+    names = ", ".join(['"_order"', *(identifier(f.name) for f in listed.keys)])
+    rows = ", ".join(row(number, values) for number, values in enumerate(listed.rows))
+    if not rows:  # an IN list of which nothing is possible
+        rows = row(0, tuple(None for _ in listed.keys))
+        return f"(SELECT * FROM (VALUES {rows}) AS listed({names}) WHERE FALSE)"
+    return f"(SELECT * FROM (VALUES {rows}) AS listed({names}))"
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _part(part: Part, number: int, ctes: dict[str, str]) -> str:
+    match part:
+        case Sum():
+            body = _sum(part, ctes)
+        case CountUnits():
+            body = _count_units(part, number, ctes)
+        case _:
+            assert_never(part)
+    name = f"part{number}"
+    ctes[name] = f"({body})"
+    return name
+
+
+def _rows(node: Node, ctes: dict[str, str]) -> str:
+    """The release's input rows, once however many parts read them.
+
+    A scan is cheaper to repeat than to keep; a join is not.
+    """
+    body = _relation(node)
+    for name, known in ctes.items():
+        if known.endswith(f"({body})") and name.startswith("rows"):
+            return name
+    keep = "MATERIALIZED" if any(isinstance(part, Join) for part in walk_nodes(node)) else "NOT MATERIALIZED"
+    name = f"rows{sum(name.startswith('rows') for name in ctes) + 1}"
+    ctes[name] = f"{keep} ({body})"
+    return name
+
+
+def _sum(part: Sum, ctes: dict[str, str]) -> str:
+    source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
+    keys = [identifier(key) for key in part.keys]
+    cells = [
+        f"{sql} AS {identifier(cell)}"
+        for bundle in part.bundles
+        for cell, sql in zip(bundle.cells, _bundle(bundle, part.weighted), strict=True)
+    ]
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join(keys + cells)} FROM {source}{group}"
+
+
+def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
+    """Only units with more than `rows` rows need a norm: the others weigh 2^16 whatever their groups are."""
+    rows = _rows(weigh.input, ctes)
+    most = weigh.rows * ONE
+    if weigh.norm is Norm.L1 or not weigh.keys:
+        ctes["weights"] = (
+            f"MATERIALIZED (SELECT {UID}, {most} // COUNT(*) AS {WEIGHT} "
+            f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
+        )
+    else:
+        keys = ", ".join(identifier(key) for key in weigh.keys)
+        ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
+        # The root is rounded up and one is added, so that its round-off cannot make the norm too small.
+        norm = "(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"
+        ctes["weights"] = (
+            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM "
+            f"(SELECT {UID}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {UID}, {keys}) "
+            f"GROUP BY {UID})"
+        )
+    others = ", ".join(f"{rows}.{identifier(f.name)}" for f in fields(weigh.input) if f.name != UID)
+    columns = f"{others}, " if others else ""
+    return (
+        f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "
+        f"FROM {rows} LEFT JOIN weights ON {rows}.{UID} = weights.{UID})"
+    )
+
+
+def _bundle(bundle: Bundle, weighted: bool) -> tuple[str, ...]:
+    """The sums of a bundle's cells. Components are formed, weighted and divided per row (SOUNDNESS 4)."""
+    weight = WEIGHT if weighted else None
+    match bundle:
+        case CountBundle():
+            if weight is None and bundle.shift == 0:
+                return ("COUNT(*)" if bundle.present is None else f"COUNT({render_expr(bundle.present)})",)
+            one = _component("1", weight, bundle.shift, True)
+            if bundle.present is None:
+                return (f"SUM({one})",)
+            return (f"SUM({one}) FILTER (WHERE {render_expr(bundle.present)} IS NOT NULL)",)
+        case SumBundle():
+            return (f"SUM({_component(_value(bundle.value), weight, bundle.shift, bundle.value.lower >= 0)})",)
+        case MomentBundle():
+            return _moments(bundle, weight)
+        case _:
+            assert_never(bundle)
+
+
+def _value(value: Quantise) -> str:
+    return f"({render_expr(value)})"
+
+
+def _moments(bundle: MomentBundle, weight: str | None) -> tuple[str, ...]:
+    value, lower, upper = _value(bundle.value), bundle.value.lower, bundle.value.upper
+    if weight is None and bundle.shift == 0:
+        # The same integers as the row-wise form below, at the price of one sum and one count.
+        above = f"(SUM({value}) - COUNT({value}) * CAST({lower} AS HUGEINT))"
+        below = f"(COUNT({value}) * CAST({upper} AS HUGEINT) - SUM({value}))"
+        missing = f"((COUNT(*) - COUNT({value})) * CAST({upper - lower} AS HUGEINT))"
+    else:
+        above = f"SUM({_component(f'({value} - {lower})', weight, bundle.shift, True)})"
+        below = f"SUM({_component(f'({upper} - {value})', weight, bundle.shift, True)})"
+        whole = _component(f"CAST({upper - lower} AS BIGINT)", weight, bundle.shift, True)
+        missing = f"SUM({whole}) FILTER (WHERE {value} IS NULL)"
+    return (above, below) if bundle.missing is None else (above, below, missing)
+
+
+def _component(value: str, weight: str | None, shift: int, non_negative: bool) -> str:
+    """Toward zero: `//` truncates, and `>>` does the same, cheaper, where nothing is negative."""
+    product = value if weight is None else weight if value == "1" else f"({value} * {weight})"
+    if shift == 0:
+        return product
+    return f"({product} >> {shift})" if non_negative else f"({product} // {1 << shift})"
+
+
+def _count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:
+    rows = _rows(part.input, ctes)
+    keys = [identifier(key) for key in part.keys]
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    cell = identifier(part.cell)
+    if part.one_row:
+        return f"SELECT {', '.join([*keys, f'COUNT(*) AS {cell}'])} FROM {rows}{group}"
+    if part.limit is None:
+        return f"SELECT {', '.join([*keys, f'COUNT(DISTINCT {UID}) AS {cell}'])} FROM {rows}{group}"
+    kept = _kept_pairs(part, part.limit, number, rows, ctes)
+    if not part.weighted:
+        return f"SELECT {', '.join([*keys, f'COUNT(*) AS {cell}'])} FROM {kept}{group}"
+    ctes[f"sizes{number}"] = f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t FROM {kept} GROUP BY {UID})"
+    weight = f"CAST(floor({ONE} / sqrt(t) * {SQRT_MARGIN}) AS BIGINT)"
+    columns = ", ".join([*keys, f"SUM({weight}) AS {cell}"])
+    return f"SELECT {columns} FROM {kept} JOIN sizes{number} USING ({UID}){group}"
+
+
+def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
+    """(unit, key) pairs, at most `limit` per unit; only units with more of them are ranked."""
+    keys = ", ".join(identifier(key) for key in part.keys)
+    pairs, many, kept = f"pairs{number}", f"many{number}", f"kept{number}"
+    ctes[pairs] = f"MATERIALIZED (SELECT DISTINCT {UID}, {keys} FROM {rows})"
+    ctes[many] = f"MATERIALIZED (SELECT {UID} FROM {pairs} GROUP BY {UID} HAVING COUNT(*) > {limit})"
+    rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {keys}), {keys})"
+    ranked = f"SELECT {UID}, {keys}, {rank} AS place FROM {pairs} SEMI JOIN {many} USING ({UID})"
+    ctes[kept] = (
+        f"MATERIALIZED (SELECT {UID}, {keys} FROM {pairs} ANTI JOIN {many} USING ({UID}) UNION ALL "
+        f"SELECT {UID}, {keys} FROM ({ranked}) WHERE place <= {limit})"
+    )
+    return kept
+
+
+# --- relations over private rows -------------------------------------------------------------------------------------
+
+
+def _relation(node: Node) -> str:
+    match node:
+        case Scan():
+            return _scan(node)
+        case Filter():
+            return f"SELECT * FROM ({_relation(node.input)}) WHERE {render_expr(node.condition)}"
+        case Project():
+            uid = [UID] if has_unit(node.input) else []
+            columns = [f"{render_expr(column.expr)} AS {identifier(column.name)}" for column in node.columns]
+            return f"SELECT {', '.join(uid + columns) or NO_COLUMNS} FROM ({_relation(node.input)})"
+        case Join():
+            return _join(node)
+        case Table() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
+            raise TypeError("not a relation over sanitised rows")
+        case _:
+            assert_never(node)
+
+
+def _join(node: Join) -> str:
+    if not node.by_unit:
+        raise TypeError("a join of private rows must equate the units")
+    right = [f"r.{identifier(f.name)}" for f in fields(node.right) if f.name != UID]
+    return (
+        f"SELECT {', '.join(['l.*', *right])} FROM ({_relation(node.left)}) AS l "
+        f"{node.kind.value.upper()} JOIN ({_relation(node.right)}) AS r "
+        f"ON l.{UID} = r.{UID} AND {render_expr(node.condition)}"
+    )
+
+
+def _scan(scan: Scan) -> str:
+    columns = [f"{sanitised(column, 't')} AS {identifier(column.name)}" for column in scan.columns]
+    sources = f"{_source(scan.source)} AS t"
+    if scan.unit is None:
+        return f"SELECT {', '.join(columns) or NO_COLUMNS} FROM {sources}"
+    before = "t"
+    for number, hop in enumerate(scan.unit.hops, 1):
+        after = f"h{number}"
+        on = f"{sanitised(hop.column, before)} = {sanitised(hop.key, after)}"
+        sources += f" JOIN {_source(hop.source)} AS {after} ON {on}"
+        before = after
+    uid = sanitised(scan.unit.column, before)
+    return f"SELECT {', '.join([f'{uid} AS {UID}', *columns])} FROM {sources} WHERE {uid} IS NOT NULL"
+
+
+def _source(source: Source) -> str:
+    match source:
+        case EngineTable(name):
+            return ".".join(identifier(part) for part in name)
+        case Files(patterns):
+            return f"read_parquet([{', '.join(text(pattern) for pattern in patterns)}])"
+        case _:
+            assert_never(source)

@@ -1,0 +1,236 @@
+"""Expressions as DuckDB SQL, each in a form that cannot raise on any row."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.plan.expr import (
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Clip,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Quantise,
+)
+from dpsql.plan.nodes import ScanColumn
+from dpsql.schema.domain import Domain
+from dpsql.sql.functions import FUNCTIONS
+from dpsql.sql.literals import double, identifier, literal, moment, type_name
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, TIMESTAMP, Kind, Type
+
+FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
+MICROSECONDS = 86_400_000_000
+
+
+def render_expr(expr: Expr) -> str:
+    match expr:
+        case Column():
+            return identifier(expr.name)
+        case Literal():
+            return literal(expr.value, expr.type)
+        case Compare():
+            return f"({render_expr(expr.left)} {expr.op} {render_expr(expr.right)})"
+        case And():
+            return "(" + " AND ".join(render_expr(arg) for arg in expr.args) + ")"
+        case Or():
+            return "(" + " OR ".join(render_expr(arg) for arg in expr.args) + ")"
+        case Not():
+            return f"(NOT {render_expr(expr.arg)})"
+        case IsNull():
+            return f"({render_expr(expr.arg)} IS NULL)"
+        case InList():
+            return f"({render_expr(expr.arg)} IN ({', '.join(render_expr(value) for value in expr.values)}))"
+        case Arithmetic():
+            return _arithmetic(expr)
+        case Case():
+            whens = " ".join(f"WHEN {render_expr(when)} THEN {render_expr(then)}" for when, then in expr.branches)
+            return f"CASE {whens} ELSE {render_expr(expr.otherwise)} END"
+        case Cast():
+            return cast(render_expr(expr.arg), expr.type)
+        case Call():
+            return _call(expr)
+        case Clip():
+            return _clip(render_expr(expr.arg), Domain(expr.type, True, expr.lower, expr.upper))
+        case Quantise():
+            return _quantise(expr)
+        case _:
+            assert_never(expr)
+
+
+def cast(sql: str, type_: Type) -> str:
+    return f"TRY_CAST({sql} AS {type_name(type_)})"
+
+
+def _arithmetic(expr: Arithmetic) -> str:
+    width = expr.type if not expr.type.is_integer else BIGINT if expr.fits else HUGEINT
+    left = f"CAST({render_expr(expr.left)} AS {type_name(width)})"
+    right = f"CAST({render_expr(expr.right)} AS {type_name(width)})"
+    if expr.op in ("/", "//", "%"):
+        right = f"NULLIF({right}, {literal(0, width)})"
+    sql = f"({left} {expr.op} {right})"
+    return cast(sql, BIGINT) if width == HUGEINT else sql
+
+
+def _call(expr: Call) -> str:
+    args = [render_expr(arg) for arg in expr.args]
+    if expr.function == "abs" and expr.type.is_integer:
+        return cast(f"abs(CAST({args[0]} AS HUGEINT))", BIGINT)
+    sql = FUNCTIONS[expr.function].duckdb(args)
+    if expr.function == "date_trunc" and expr.type == TIMESTAMP:
+        return f"CAST({sql} AS TIMESTAMP)"
+    return sql
+
+
+# --- numbers into bounds ---------------------------------------------------------------------------------------------
+
+
+def _quantise(expr: Quantise) -> str:
+    """Whole steps first; what is not within them is moved to the nearer bound, NULL and what is not finite to NULL."""
+    arg, lower, upper = render_expr(expr.arg), expr.lower, expr.upper
+    if expr.arg.type.is_integer and expr.grid == 1:
+        return (
+            f"CASE WHEN {arg} BETWEEN {lower} AND {upper} THEN CAST({arg} AS BIGINT) "
+            f"WHEN {arg} < {lower} THEN CAST({lower} AS BIGINT) WHEN {arg} > {upper} THEN CAST({upper} AS BIGINT) END"
+        )
+    if not expr.arg.type.is_float:
+        arg = cast(arg, DOUBLE)
+    steps = cast(_steps(arg, expr.grid), BIGINT)
+    middle = double((lower + upper) * expr.grid / 2)
+    # The integer clip comes last and alone decides: round-off in the multiplication cannot pass the bounds.
+    return (
+        f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "
+        f"WHEN isfinite({arg}) THEN CASE WHEN {arg} > {middle} "
+        f"THEN CAST({upper} AS BIGINT) ELSE CAST({lower} AS BIGINT) END END"
+    )
+
+
+def _steps(arg: str, grid: Fraction) -> str:
+    return f"({arg} * {double(1 / grid)})" if grid.numerator == 1 else f"({arg} / {double(grid)})"
+
+
+def _clip(sql: str, domain: Domain) -> str:
+    """Into the bounds, by CASE: LEAST and GREATEST skip NULL, so a missing value would count as a bound."""
+    if domain.type.is_integer:
+        return _case_clip(sql, _whole(domain, True), _whole(domain, False), None)
+    if domain.type.is_float:
+        lower, upper = (None if bound is None else double(bound) for bound in (domain.lower, domain.upper))
+        return _case_clip(cast(sql, DOUBLE), lower, upper, "isfinite")
+    raise TypeError(f"no clip for {domain.type}")
+
+
+def _whole(domain: Domain, lower: bool) -> str | None:
+    bound = domain.lower if lower else domain.upper
+    if bound is None:
+        return None
+    return str(bound.__ceil__() if lower else bound.__floor__())
+
+
+def _case_clip(sql: str, lower: str | None, upper: str | None, finite: str | None) -> str:
+    guard = f"{finite}({sql})" if finite else f"{sql} IS NOT NULL"
+    if lower is None and upper is None:
+        return f"CASE WHEN {guard} THEN {sql} END" if finite else sql
+    if lower is None:
+        return f"CASE WHEN {guard} THEN CASE WHEN {sql} > {upper} THEN {upper} ELSE {sql} END END"
+    if upper is None:
+        return f"CASE WHEN {guard} THEN CASE WHEN {sql} < {lower} THEN {lower} ELSE {sql} END END"
+    return (
+        f"CASE WHEN {sql} BETWEEN {lower} AND {upper} THEN {sql} "
+        f"WHEN {guard} THEN CASE WHEN {sql} < {lower} THEN {lower} ELSE {upper} END END"
+    )
+
+
+# --- sanitising ------------------------------------------------------------------------------------------------------
+
+
+def sanitised(column: ScanColumn, table: str) -> str:
+    """The column as its domain says it is, whatever the rows hold (SOUNDNESS 3)."""
+    raw = f"{table}.{identifier(column.source)}"
+    domain = column.domain
+    if column.is_id:
+        return _id(raw, column)
+    if column.physical != domain.type:
+        raw = cast(raw, domain.type)
+    if column.as_stored:
+        return raw
+    if domain.values is not None and domain.type.kind is not Kind.BOOLEAN:
+        listed = ", ".join(literal(value, domain.type) for value in domain.values)
+        return f"CASE WHEN {raw} IN ({listed}) THEN {raw} END"
+    return _within(raw, column)
+
+
+def _within(raw: str, column: ScanColumn) -> str:
+    domain = column.domain
+    match domain.type.kind:
+        case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT | Kind.HUGEINT:
+            return _typed(_clip(raw, domain), domain)
+        case Kind.REAL | Kind.DOUBLE:
+            # + 0 makes 0.0 of -0.0: equal keys must also look equal.
+            return f"({_clip(raw, domain)} + {double(Fraction(0))})"
+        case Kind.DECIMAL:
+            return _typed(_case_clip(raw, *_decimal_bounds(domain), None), domain)
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _clip_time(raw, domain)
+        case Kind.TEXT:
+            return f"CASE WHEN length({raw}) <= {column.max_length} THEN {raw} END"
+        case Kind.BOOLEAN | Kind.TIME | Kind.INTERVAL | Kind.UUID:
+            return raw
+        case _:
+            assert_never(domain.type.kind)
+
+
+def _typed(sql: str, domain: Domain) -> str:
+    return sql if domain.lower is None and domain.upper is None else cast(sql, domain.type)
+
+
+def _decimal_bounds(domain: Domain) -> tuple[str | None, str | None]:
+    step = Fraction(1, 10 ** (domain.type.scale or 0))
+    lower = None if domain.lower is None else (domain.lower / step).__ceil__() * step
+    upper = None if domain.upper is None else (domain.upper / step).__floor__() * step
+    return _decimal(lower, domain.type), _decimal(upper, domain.type)
+
+
+def _decimal(number: Fraction | None, type_: Type) -> str | None:
+    if number is None:
+        return None
+    unscaled = number * 10 ** (type_.scale or 0)
+    digits = f"{int(unscaled)}e-{type_.scale or 0}"
+    return f"CAST('{digits}' AS {type_name(Type(Kind.DECIMAL, 38, type_.scale))})"
+
+
+def _clip_time(raw: str, domain: Domain) -> str:
+    """Moved into declared bounds; without any, years 1 to 9999, beyond which calendar functions raise."""
+    if domain.bounded:
+        first, last = (moment(bound, domain.type) for bound in domain.bounds)
+        return _case_clip(raw, first, last, "isfinite")
+    scale = 1 if domain.type.kind is Kind.DATE else MICROSECONDS
+    lower = domain.lower if domain.lower is not None else FIRST_DAY * scale
+    upper = domain.upper if domain.upper is not None else LAST_DAY * scale
+    return f"CASE WHEN {raw} BETWEEN {moment(lower, domain.type)} AND {moment(upper, domain.type)} THEN {raw} END"
+
+
+def _id(raw: str, column: ScanColumn) -> str:
+    """An id is never cast or moved: two units must not become one. What does not fit is NULL."""
+    domain = column.domain
+    tests: list[str] = []
+    if domain.type.kind is Kind.TEXT:
+        tests.append(f"length({raw}) <= {column.max_length}")
+    if domain.values is not None and domain.type.kind is not Kind.BOOLEAN:
+        tests.append(f"{raw} IN ({', '.join(literal(value, domain.type) for value in domain.values)})")
+    if domain.bounded and domain.type.is_integer:
+        tests.append(f"{raw} BETWEEN {_whole(domain, True)} AND {_whole(domain, False)}")
+    if domain.type.is_time:
+        bounds = domain.bounds if domain.bounded else (FIRST_DAY, LAST_DAY)
+        if domain.type.kind is not Kind.DATE and not domain.bounded:
+            bounds = (FIRST_DAY * MICROSECONDS, LAST_DAY * MICROSECONDS)
+        tests.append(f"{raw} BETWEEN {moment(bounds[0], domain.type)} AND {moment(bounds[1], domain.type)}")
+    return f"CASE WHEN {' AND '.join(tests)} THEN {raw} END" if tests else raw
