@@ -12,7 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Protocol
 
-from dpsql.ledger.figures import short_down, short_up
+from dpsql.ledger.figures import short_down, short_left, short_up
 from dpsql.privacy.accounting import Spent
 from dpsql.privacy.loss import Loss
 
@@ -145,7 +145,8 @@ def _lines(balance: Balance) -> list[str]:
         f'account "{balance.account}": {charges}',
         f"budget: epsilon {short_down(balance.epsilon)}, delta {short_down(balance.delta)}",
         f"spent:  epsilon {short_up(balance.spent_epsilon)}",
-        f"left:   epsilon {short_down(balance.left_epsilon)} ({short_down(100 * balance.fraction_left)} %)",
+        f"left:   epsilon {short_left(balance.left_epsilon, balance.epsilon)}"
+        f" ({short_left(100 * balance.fraction_left, Fraction(100))} %)",
     ]
     if balance.limit_rho:
         lines[2] += (

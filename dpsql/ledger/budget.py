@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpsql.errors import BudgetExceeded
 from dpsql.ledger.base import Account, Balance
-from dpsql.ledger.figures import short_down, short_up
+from dpsql.ledger.figures import short_down, short_left, short_up
 from dpsql.privacy.accounting import Limits, Spent, epsilon_from, limits, rho_from
 from dpsql.privacy.loss import UNIT, Loss
 
@@ -70,32 +70,32 @@ def refuse_account(account: Account, spent: Spent, loss: Loss, releases: int) ->
             hint=f"SET delta = 0, and group by columns with declared values. {FREE}",
         )
     if spent.delta + loss.delta > most.delta:
-        return _refuse_delta(account, loss.delta, most.delta - spent.delta)
+        return _refuse_delta(account, loss.delta, spent.delta, most.delta)
     return _refuse_rho(account, loss.rho, spent.rho, most.rho)
 
 
 def _refuse_pure(account: Account, asked: Fraction, spent: Fraction, releases: int) -> BudgetExceeded:
-    left = max(Fraction(0), account.epsilon - spent)
+    left = account.epsilon - spent
     # The parts of a statement's epsilon round up, one by one, to the ledger's unit.
     fits = left if releases == 1 else left - Fraction(releases, UNIT)
-    return _refusal(account, "asks for epsilon", short_up(asked), short_down(left), _setting("epsilon", fits))
+    setting = "epsilon", short_left(fits, account.epsilon)
+    return _refusal(account, "asks for epsilon", short_up(asked), short_left(left, account.epsilon), setting)
 
 
-def _refuse_delta(account: Account, asked: Fraction, left: Fraction) -> BudgetExceeded:
-    left = max(Fraction(0), left)
+def _refuse_delta(account: Account, asked: Fraction, spent: Fraction, limit: Fraction) -> BudgetExceeded:
+    left = short_left(limit - spent, limit)
     # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
-    setting = _setting("delta", left)
-    return _refusal(account, "asks for a selection delta of", short_up(asked), short_down(left), setting)
+    return _refusal(account, "asks for a selection delta of", short_up(asked), left, ("delta", left))
 
 
 def _refuse_rho(account: Account, asked: Fraction, spent: Fraction, limit: Fraction) -> BudgetExceeded:
     delta = conversion_delta(account)
-    setting = _setting("epsilon", _fitting_epsilon(limit - spent, delta))
+    setting = "epsilon", short_left(_fitting_epsilon(limit - spent, delta), account.epsilon)
     counts, left = epsilon_from(asked, delta), account.epsilon - epsilon_from(spent, delta)
-    if short_up(counts) == short_down(left) or left >= counts:
-        # Too near to each other for three digits of epsilon: say it in rho, where the filter adds.
-        return _refusal(account, "asks for rho", short_up(asked), short_down(max(Fraction(0), limit - spent)), setting)
-    return _refusal(account, "counts as epsilon", short_up(counts), short_down(max(Fraction(0), left)), setting)
+    if Fraction(short_up(counts)) > Fraction(short_left(left, account.epsilon)):
+        return _refusal(account, "counts as epsilon", short_up(counts), short_left(left, account.epsilon), setting)
+    # Too near to each other for three digits of epsilon: say it in rho, where the filter adds.
+    return _refusal(account, "asks for rho", short_up(asked), short_left(limit - spent, limit), setting)
 
 
 def _fitting_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
@@ -109,14 +109,11 @@ def _fitting_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     return epsilon if rho_from(epsilon, delta) <= rho else epsilon * Fraction(99, 100)
 
 
-def _setting(name: str, value: Fraction) -> str | None:
-    return f"SET {name} = {short_down(value)}" if value > 0 else None
-
-
-def _refusal(account: Account, verb: str, asked: str, left: str, setting: str | None) -> BudgetExceeded:
+def _refusal(account: Account, verb: str, asked: str, left: str, setting: tuple[str, str]) -> BudgetExceeded:
+    name, value = setting
     return BudgetExceeded(
         f'the statement {verb} {asked}, but only {left} of the budget of "{account.name}" is left',
-        hint=f"A smaller charge may fit: {setting}. {FREE}" if setting else FREE,
+        hint=FREE if value == "0" else f"A smaller charge may fit: SET {name} = {value}. {FREE}",
     )
 
 

@@ -1,0 +1,138 @@
+"""Concurrent processes never pass any account's filter, and nobody pays twice.
+
+The sums are recomputed here from the rows of the file, by a filter written out afresh.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import sqlite3
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
+from fractions import Fraction
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from dpsql.errors import BudgetExceeded
+from dpsql.ledger.base import Account, Asked, Binding
+from dpsql.ledger.sqlite import SqliteLedger, open_ledger
+from dpsql.privacy.accounting import limits
+from dpsql.privacy.loss import UNIT, Loss
+
+BINDING = Binding("row", "add_remove", 1)
+PROCESSES = 6
+ROUNDS = 40
+Figures = tuple[int | None, int, int]
+Outcome = tuple[Counter[str], set[tuple[int, bytes]]]
+START: list[Barrier] = []
+"""In a worker: where all of them wait until the last is ready. A barrier reaches a process only when it is made."""
+
+
+def accounts(delta: str) -> tuple[Account, ...]:
+    """Three analysts whose budgets together pass the dataset's, so that both kinds of refusal happen."""
+    budgets = {"dataset": "11/10", "ana": "1", "ben": "3/4", "cleo": "1/2"}
+    return tuple(Account(name, Fraction(epsilon), Fraction(delta)) for name, epsilon in budgets.items())
+
+
+def open_at(path: str, dataset: Account) -> SqliteLedger:
+    return open_ledger(f"sqlite://{path}", BINDING, dataset)
+
+
+def random_ask(rng: random.Random, pure: bool) -> Asked:
+    """One of few plans at one of few prices, so that analysts meet at the same releases."""
+    level, plan = rng.choice((1, 2, 4)), rng.randrange(60)
+    epsilon, rho = Fraction(level, 50), Fraction(level**2, 15000)
+    if pure or rng.random() < 0.1:
+        return Asked(f"laplace {plan}", 1, Loss(epsilon, epsilon**2 / 2, Fraction(0)), (Fraction(8, level),))
+    selection = rng.choice((Fraction(0), Fraction(1, 10**8)))
+    return Asked(f"gaussian {plan}", 1, Loss(None, rho, selection), (Fraction(9, level), Fraction(1)))
+
+
+def charge_at_random(path: str, delta: str, seed: int) -> Outcome:
+    rng = random.Random(seed)
+    dataset, *analysts = accounts(delta)
+    ledger = open_at(path, dataset)
+    outcomes: Counter[str] = Counter()
+    bodies: set[tuple[int, bytes]] = set()
+    START[0].wait(timeout=30)
+    for _ in range(ROUNDS):
+        asked = [random_ask(rng, pure=delta == "0") for _ in range(rng.randint(1, 3))]
+        try:
+            claims = ledger.purchase(rng.choice(analysts), asked, "SELECT", datetime.now(UTC))
+        except BudgetExceeded as refusal:
+            outcomes["refused by the dataset" if "dataset" in refusal.message else "refused"] += 1
+            continue
+        outcomes["granted"] += 1
+        for claim in claims:
+            body = ledger.store(claim.release, rng.randbytes(8)) if claim.body is None else claim.body
+            bodies.add((claim.release, body))
+    return outcomes, bodies
+
+
+def run_processes(path: str, delta: str) -> Outcome:
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(PROCESSES)
+    with ProcessPoolExecutor(PROCESSES, context, initializer=START.append, initargs=(start,)) as pool:
+        runs = [pool.submit(charge_at_random, path, delta, seed) for seed in range(PROCESSES)]
+        results = [run.result(timeout=60) for run in runs]
+    return sum((counted for counted, _ in results), Counter()), set().union(*(seen for _, seen in results))
+
+
+def add(losses: list[Figures]) -> Figures:
+    pure = [epsilon for epsilon, _, delta in losses if epsilon is not None and delta == 0]
+    epsilon = sum(pure) if len(pure) == len(losses) else None
+    return epsilon, sum(rho for _, rho, _ in losses), sum(delta for *_, delta in losses)
+
+
+def within(account: Account, spent: Figures) -> bool:
+    most = limits(account.epsilon, account.delta)
+    epsilon, rho, delta = spent
+    pure = epsilon is not None and epsilon <= most.epsilon * UNIT
+    return pure or (rho <= most.rho * UNIT and delta <= most.delta * UNIT)
+
+
+def paid(db: sqlite3.Connection, account: str) -> list[Figures]:
+    rows = db.execute(
+        "SELECT epsilon, rho, delta FROM payment JOIN release ON release = id WHERE account = ?", (account,)
+    )
+    return [(None if e is None else int(e), int(rho), int(delta)) for e, rho, delta in rows]
+
+
+def entered(db: sqlite3.Connection, account: str) -> list[Figures]:
+    rows = db.execute("SELECT charges FROM entry WHERE account = ?", (account,))
+    charges = [charge for (text,) in rows for charge in json.loads(text)]
+    return [(None if e is None else int(e), int(rho), int(delta)) for _, _, e, rho, delta in charges]
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"], ids=["pure", "concentrated"])
+def test_concurrent_charges_never_pass_a_budget(tmp_path: Path, delta: str) -> None:
+    path = str(tmp_path / "a.ledger")
+    dataset, *analysts = accounts(delta)
+    ledger = open_at(path, dataset)
+    ledger.register_version("files", "facts")
+
+    outcomes, bodies = run_processes(path, delta)
+
+    assert outcomes["granted"] and outcomes["refused"] and outcomes["refused by the dataset"], outcomes
+    with closing(sqlite3.connect(path)) as db:
+        for account in (dataset, *analysts):
+            charges = entered(db, account.name)
+            assert within(account, add(charges)), f"{account.name} has lost more than its budget"
+            assert Counter(charges) == Counter(paid(db, account.name)), "each payment is entered, once"
+        twice = db.execute("SELECT 1 FROM payment GROUP BY release, account HAVING count(*) > 1").fetchall()
+        unpaid = db.execute(
+            "SELECT id FROM release WHERE NOT EXISTS"
+            " (SELECT 1 FROM payment WHERE release = id AND account = 'dataset')"
+        ).fetchall()
+        shared = db.execute("SELECT 1 FROM payment GROUP BY release HAVING count(*) > 2").fetchall()
+    assert not twice and not unpaid
+    assert shared, "some release was paid for by two analysts, and once by the dataset"
+    assert len({release for release, _ in bodies}) == len(bodies), "every release was delivered in one form"
+    for account in (dataset, *analysts):
+        ledger.verify_chain(account)

@@ -1,0 +1,285 @@
+"""The file: made safely, checked on opening, locked, damaged, killed in the middle of a charge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.errors import IntegrityError, OperationalError, SchemaError
+from dpsql.ledger.base import Account, Asked, Binding
+from dpsql.ledger.file import path_of
+from dpsql.ledger.sqlite import SqliteLedger, open_ledger
+from dpsql.privacy.loss import Loss
+
+BINDING = Binding("row", "add_remove", 1)
+DATASET = Account("dataset", Fraction(10**6), Fraction(0))
+ANA = Account("ana", Fraction(10**6), Fraction(0))
+NOW = datetime(2025, 1, 2, tzinfo=UTC)
+
+
+def make(path: Path, busy_seconds: float = 30.0) -> SqliteLedger:
+    return open_ledger(f"sqlite://{path}", BINDING, DATASET, busy_seconds=busy_seconds)
+
+
+def ask(plan: str) -> Asked:
+    return Asked(plan, 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A ledger with one charge."""
+    ledger = make(tmp_path / "a.ledger")
+    ledger.register_version("files", "facts")
+    ledger.purchase(ANA, [ask("p")], "SELECT 1", NOW)
+    return tmp_path / "a.ledger"
+
+
+def test_urls() -> None:
+    assert path_of("sqlite:///a/b.ledger") == path_of("sqlite:////a/b.ledger") == Path("/a/b.ledger")
+    assert path_of("sqlite:///a b/100%?#.ledger") == Path("/a b/100%?#.ledger")
+    for url in ("sqlite://", "sqlite:///", "sqlite::memory:", "postgresql:///a", "/a/b.ledger"):
+        with pytest.raises(SchemaError):
+            path_of(url)
+
+
+def test_a_path_with_signs_that_urls_use(tmp_path: Path) -> None:
+    make(tmp_path / "100%25?mode=memory#x.ledger")
+    assert [file.name for file in tmp_path.iterdir()] == ["100%25?mode=memory#x.ledger"]
+
+
+def test_the_file_alone_holds_every_charge(path: Path) -> None:
+    assert [file.name for file in path.parent.iterdir()] == ["a.ledger"]
+    copy = path.with_name("copy.ledger")
+    copy.write_bytes(path.read_bytes())
+    assert make(copy).balance(ANA).charges == 1
+
+
+def test_many_open_a_new_ledger_at_once(tmp_path: Path) -> None:
+    ids: list[str] = []
+    start = threading.Barrier(8)
+
+    def run() -> None:
+        start.wait()
+        ids.append(make(tmp_path / "a.ledger").file.id)
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ids) == 8 and len(set(ids)) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ledger"]
+
+
+@pytest.mark.parametrize(
+    "other", [Binding("users.id", "add_remove", 1), Binding("row", "change_one", 1), Binding("row", "add_remove", 2)]
+)
+def test_another_binding_is_refused(path: Path, other: Binding) -> None:
+    with pytest.raises(IntegrityError, match="was made for unit \"row\"") as refusal:
+        open_ledger(f"sqlite://{path}", other, DATASET)
+    assert refusal.value.hint is not None and "new ledger" in refusal.value.hint
+
+
+class TestDamage:
+    def test_not_a_database(self, path: Path) -> None:
+        path.write_bytes(b"these are not the bytes of a ledger" * 100)
+        with pytest.raises(IntegrityError, match="damaged"):
+            make(path)
+
+    def test_emptied(self, path: Path) -> None:
+        """An empty file is no new ledger: that would give all budgets back."""
+        path.write_bytes(b"")
+        with pytest.raises(IntegrityError, match="is not a ledger"):
+            make(path)
+
+    def test_cut(self, path: Path) -> None:
+        path.write_bytes(path.read_bytes()[:-4096])
+        with pytest.raises(IntegrityError, match="damaged"):
+            make(path)
+
+    def test_overwritten_pages(self, path: Path) -> None:
+        content = path.read_bytes()
+        path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+        with pytest.raises(IntegrityError, match="damaged"):
+            make(path)
+
+    def test_another_sqlite_file(self, path: Path) -> None:
+        path.unlink()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE t (x)")
+        with pytest.raises(IntegrityError, match="is not a ledger"):
+            make(path)
+
+    def test_a_table_gone(self, path: Path) -> None:
+        ledger = make(path)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("DROP TABLE payment")
+        with pytest.raises(IntegrityError, match="damaged"):
+            ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+
+    def test_a_later_format(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA user_version = 2")
+        with pytest.raises(IntegrityError, match="has format 2"):
+            make(path)
+
+    def test_gone_while_open(self, path: Path) -> None:
+        ledger = make(path)
+        path.unlink()
+        with pytest.raises(OperationalError, match="cannot be read or written"):
+            ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+        assert not path.exists()
+
+    def test_replaced_while_open(self, path: Path) -> None:
+        ledger = make(path)
+        path.unlink()
+        make(path)
+        with pytest.raises(IntegrityError, match="was replaced"):
+            ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+
+    def test_gone_but_for_its_journal(self, path: Path) -> None:
+        """SQLite would roll the old journal into the new file."""
+        path.rename(f"{path}-journal")
+        with pytest.raises(IntegrityError, match="its journal is there"):
+            make(path)
+
+    def test_no_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(OperationalError, match="does not exist"):
+            make(tmp_path / "typo" / "a.ledger")
+
+
+def test_a_ledger_in_wal_mode_goes_back_to_one_file(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    make(path).purchase(ANA, [ask("q")], "SELECT 2", NOW)
+    assert [file.name for file in path.parent.iterdir()] == ["a.ledger"]
+
+
+class TestLocked:
+    def test_for_too_long(self, path: Path) -> None:
+        ledger = make(path, busy_seconds=0.1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            with pytest.raises(OperationalError, match="is locked by another process"):
+                ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+        ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+        assert ledger.balance(ANA).charges == 2
+
+    def test_by_a_reader_when_it_commits(self, path: Path) -> None:
+        """The commit itself may be refused; then nothing was charged."""
+        ledger = make(path, busy_seconds=0.1)
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("BEGIN")
+            db.execute("SELECT * FROM entry").fetchall()
+            with pytest.raises(OperationalError, match="is locked by another process"):
+                ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+        assert ledger.balance(ANA).charges == ledger.balance(DATASET).charges == 1
+
+    def test_for_a_while(self, path: Path) -> None:
+        ledger = make(path)
+        with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            release = threading.Timer(0.2, db.execute, ["ROLLBACK"])
+            release.start()
+            ledger.purchase(ANA, [ask("q")], "SELECT 2", NOW)
+            release.join()
+        assert ledger.balance(ANA).charges == 2
+
+
+def test_a_forked_process_may_use_its_parents_ledger(path: Path) -> None:
+    ledger = make(path)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.purchase(ANA, [ask("child")], "SELECT 2", NOW)
+        finally:
+            os._exit(0)
+    ledger.purchase(ANA, [ask("parent")], "SELECT 3", NOW)
+    os.waitpid(child, 0)
+    assert ledger.balance(ANA).charges == 3
+    ledger.verify_chain(ANA)
+
+
+CHARGING = """
+import os, signal, sys
+from datetime import UTC, datetime
+from fractions import Fraction
+from dpsql.ledger.base import Account, Asked, Binding
+from dpsql.ledger.sqlite import open_ledger
+from dpsql.privacy.loss import Loss
+
+url, kill_at = sys.argv[1], int(sys.argv[2])
+calls = 0
+def entropy(size):
+    global calls
+    calls += 1
+    if calls == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.urandom(size)
+
+dataset = Account("dataset", Fraction(10**6), Fraction(0))
+ana = Account("ana", Fraction(10**6), Fraction(0))
+ledger = open_ledger(url, Binding("row", "add_remove", 1), dataset, entropy=entropy)
+loss = Loss(Fraction(1), Fraction(1, 2), Fraction(0))
+for i in range(10**6):
+    asked = [Asked(f"{os.getpid()} {i} {step}", 1, loss, (Fraction(1),)) for step in range(3)]
+    ledger.purchase(ana, asked, f"SELECT {i}", datetime.now(UTC))
+    print(i, flush=True)
+"""
+
+
+def run_and_kill(path: Path, *, kill_at: int = 0, after: float | None = None) -> int:
+    """Charge in another process until it is killed; how many charges it was told were made."""
+    command = [sys.executable, "-c", CHARGING, f"sqlite://{path}", str(kill_at)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = 0
+        if after is not None:
+            assert process.stdout.readline()  # it is at work
+            told = 1
+            time.sleep(after)
+            process.send_signal(signal.SIGKILL)
+        told += len(process.stdout.read().splitlines())
+    assert process.returncode == -signal.SIGKILL
+    return told
+
+
+def whole_charges(path: Path) -> int:
+    ledger = make(path)
+    for account in (ANA, DATASET):
+        ledger.verify_chain(account)
+    own, parent = ledger.entries(ANA)[1:], ledger.entries(DATASET)[1:]
+    assert [entry.charges for entry in own] == [entry.charges for entry in parent]
+    assert all(len(entry.charges) == 3 for entry in own)
+    with ledger.file.read() as db:
+        releases = db.execute("SELECT count(*) FROM release").fetchone()
+        payments = db.execute("SELECT count(*) FROM payment").fetchone()
+    assert releases == (3 * len(own) + 1,) and payments == (6 * len(own) + 2,)
+    return len(own)
+
+
+@pytest.mark.parametrize(("kill_at", "made"), [(1, 0), (2, 0), (3, 1), (4, 1)])
+def test_killed_between_the_two_entries_of_a_charge_it_was_not_made(path: Path, kill_at: int, made: int) -> None:
+    """Each charge draws a nonce for the analyst's entry and then one for the dataset's."""
+    assert run_and_kill(path, kill_at=kill_at) == made
+    assert whole_charges(path) == made
+
+
+def test_killed_at_any_time_every_charge_is_whole_and_none_that_was_told_is_lost(path: Path) -> None:
+    told = made = 0
+    for i in range(8):
+        told += run_and_kill(path, after=0.013 * i)
+        before, made = made, whole_charges(path)
+        assert told <= made <= told + i + 1  # at most the last one of each run was made and not told
+        assert made > before
