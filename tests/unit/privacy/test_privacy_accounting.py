@@ -1,0 +1,158 @@
+"""Conversions are certified, and the filter never grants more than the budget."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction as F
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsql.privacy.accounting import NOTHING, Limits, Spent, admit, epsilon_from, limits, rho_from
+from dpsql.privacy.loss import UNIT, Loss
+
+MICRO = F(1, 10**6)
+
+
+def pure(epsilon: F) -> Loss:
+    return Loss(epsilon, epsilon**2 / 2, F(0))
+
+
+def gaussian(sigma: F) -> Loss:
+    return Loss(None, 1 / (2 * sigma**2), F(0))
+
+
+def granted(limit: Limits, loss: Loss) -> int:
+    spent, count = NOTHING, 0
+    while (after := admit(limit, spent, loss)) is not None:
+        spent, count = after, count + 1
+    return count
+
+
+def exact_delta(rho: F, epsilon: F) -> Decimal:
+    """The CKS20 bound, with the best order found by solving for a zero of its derivative, in 100 digits."""
+    with localcontext() as context:
+        context.prec = 100
+        r, e = (Decimal(x.numerator) / Decimal(x.denominator) for x in (rho, epsilon))
+        low, high = Decimal(1), Decimal(10) ** 30
+        for _ in range(400):
+            a = (low + high) / 2
+            slope = (2 * a - 1) * r - e + (1 - 1 / a).ln()
+            low, high = (low, a) if slope > 0 else (a, high)
+        a = high
+        return ((a - 1) * (a * r - e)).exp() / (a - 1) * (a * (1 - 1 / a).ln()).exp()
+
+
+def test_known_answer() -> None:
+    assert float(rho_from(F(1), MICRO)) == pytest.approx(0.024356, abs=5e-7)
+
+
+def test_without_delta_there_is_no_rho() -> None:
+    assert rho_from(F(1), F(0)) == 0
+    assert epsilon_from(F(0), F(0)) == 0
+    with pytest.raises(ValueError, match="only at a delta"):
+        epsilon_from(F(1), F(0))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(F(-1), MICRO), (F(1), F(1)), (F(1), F(-1, 10))])
+def test_out_of_range(epsilon: F, delta: F) -> None:
+    with pytest.raises(ValueError, match="delta must lie"):
+        rho_from(epsilon, delta)
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 1000), F(1, 10), F(1), F(8), F(100)])
+@pytest.mark.parametrize("delta", [F(1, 10), MICRO, F(1, 10**12), F(1, 10**320)])
+def test_rho_is_certified_and_tight(epsilon: F, delta: F) -> None:
+    rho = rho_from(epsilon, delta)
+    target = Decimal(delta.numerator) / Decimal(delta.denominator)
+    assert (rho * UNIT).denominator == 1
+    assert exact_delta(rho, epsilon) <= target
+    assert exact_delta(rho * (1 + F(1, 10**7)), epsilon) > target
+    back = epsilon_from(rho, delta)
+    assert abs(back - epsilon) <= epsilon / 10**7
+    assert exact_delta(rho, back) <= target
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fractions(F(1, 10**4), F(50)), st.fractions(F(1, 10**4), F(50)), st.integers(2, 200))
+def test_rho_grows_with_epsilon_and_delta(one: F, other: F, exponent: int) -> None:
+    low, high = sorted((one, other))
+    delta = F(1, 2**exponent)
+    assert rho_from(low, delta) <= rho_from(high, delta)
+    assert rho_from(low, delta / 2) <= rho_from(low, delta)
+    rho = rho_from(high, delta)
+    assert epsilon_from(rho, delta) >= epsilon_from(rho / 2, delta)
+
+
+def test_how_many_counts_fit() -> None:
+    """The answers of a filter at (1, 1e-6) with all of delta for the conversion."""
+    limit = Limits(F(1), rho_from(F(1), MICRO), F(0))
+    assert granted(limit, pure(F(1, 8))) == 8
+    assert granted(limit, pure(F(1, 128))) == int(limit.rho * 2 * 128**2) == 798
+    assert granted(limit, gaussian(F("50.21"))) == 122
+    assert granted(limit, gaussian(F("458.5"))) == 10240
+
+
+def test_a_tenth_rounds_up() -> None:
+    """A loss of exactly 1/10 is charged a little more, so only nine fit in 1; calibration asks for a little less."""
+    limit = Limits(F(1), F(0), F(0))
+    assert granted(limit, pure(F(1, 10))) == 9
+    assert granted(limit, pure(F(UNIT // 10, UNIT))) == 10
+
+
+def test_an_account_splits_its_delta() -> None:
+    limit = limits(F(1), MICRO)
+    assert limit == Limits(F(1), rho_from(F(1), MICRO / 10), MICRO * 9 / 10)
+    assert float(exact_delta(limit.rho, F(1))) == pytest.approx(1e-7)
+    assert granted(limit, gaussian(F("50.21"))) == int(limit.rho * 2 * F("50.21") ** 2) == 101
+    assert limits(F(1), F(0)) == Limits(F(1), F(0), F(0))
+
+
+def test_pure_filter_ends_with_the_first_other_loss() -> None:
+    limit = Limits(F(1), F(1, 100), F(0))
+    spent = admit(limit, NOTHING, pure(F(1, 2)))
+    assert spent is not None
+    assert spent.rho > limit.rho
+    assert admit(limit, spent, gaussian(F(100))) is None
+    assert admit(limit, spent, pure(F(1, 2))) is not None
+
+
+def test_delta_is_never_pure() -> None:
+    limit = Limits(F(1), F(0), F(0))
+    assert admit(limit, NOTHING, Loss(F(1, 2), F(0), F(1, 10**9))) is None
+
+
+def test_selection_delta_is_limited() -> None:
+    limit = Limits(F(1), F(1), F(1, 1024))
+    assert granted(limit, Loss(None, F(1, 1024), F(1, 4096))) == 4
+
+
+losses = st.builds(
+    lambda epsilon, rho, delta: Loss(epsilon, rho, delta),
+    st.none() | st.fractions(F(0), F(1, 4)),
+    st.fractions(F(0), F(1, 50)),
+    st.sampled_from([F(0), F(0), MICRO / 4]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(losses, max_size=30))
+def test_some_filter_always_holds(asked: list[Loss]) -> None:
+    """What was granted fits one of the two filters as a whole; a refusal changes nothing."""
+    limit, spent, taken = limits(F(1), MICRO), NOTHING, []
+    for loss in asked:
+        after = admit(limit, spent, loss)
+        if after is not None:
+            spent = after
+            taken.append(loss)
+    by_epsilon = all(x.epsilon is not None and not x.delta for x in taken) and sum(x.epsilon or 0 for x in taken) <= 1
+    by_rho = sum(x.rho for x in taken) <= limit.rho and sum(x.delta for x in taken) <= limit.delta
+    assert by_epsilon or by_rho
+    assert spent.rho == sum(x.rho for x in taken)
+    assert spent.delta == sum(x.delta for x in taken)
+
+
+def test_admit_is_exact_at_the_limit() -> None:
+    limit = Limits(F(0), F(3, UNIT), F(0))
+    step = Loss(None, F(1, UNIT), F(0))
+    assert granted(limit, step) == 3
+    assert admit(limit, Spent(None, F(3, UNIT), F(0)), step) is None
