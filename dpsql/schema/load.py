@@ -151,8 +151,15 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> SchemaEr
     line = None if mark is None else mark.line + 1
     if isinstance(error, yaml.composer.ComposerError):
         return complaint(file, line, "holds more than one YAML document", 'Keep one document: remove the line "---".')
-    at_line = (text.splitlines() or [""])[min(line or 1, len(text.splitlines()) or 1) - 1]
-    hint = "Check indentation, colons, brackets and quotes near this line."
+    return complaint(file, line, f"is not YAML: {error.problem}", _syntax_hint(error, text, line or 1))
+
+
+def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
+    at_line = text.split("\n")[line - 1]
     if at_line.startswith("\t") or "\\t" in str(error.problem):
-        hint = "YAML indents with spaces, not tabs."
-    return complaint(file, line, f"is not YAML: {error.problem}", hint)
+        return "YAML indents with spaces, not tabs."
+    if error.context in ("while scanning an alias", "while scanning an anchor"):
+        return "Put text that begins with * or & in quotes."
+    if error.problem == "mapping values are not allowed here":
+        return 'Put text that ends in a colon or holds ": " in quotes; else check the indentation.'
+    return "Check indentation, colons, brackets and quotes near this line."

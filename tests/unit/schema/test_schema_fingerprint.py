@@ -1,0 +1,94 @@
+"""The hash changes exactly when a compiled plan could."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.load import load_schema
+
+TEXT = """\
+dpsql: 1
+engine: duckdb:///x.duckdb
+ledger: sqlite:///x.ledger
+privacy: {unit: a.id, budget: {epsilon: 8, delta: 1e-7}, query: {epsilon: 1, delta: 1e-9}, contributions: {rows: 2}}
+analysts: {ana: {budget: {epsilon: 2, delta: 1e-8}}}
+tables:
+  a: {unit: id, unique: [id], columns: {id: {type: bigint}, v: {type: text, values: ["1", "2"]}}}
+  b: {public: true, columns: {w: {type: double, bounds: [0, 1]}}}
+"""
+
+
+def hash_of(tmp_path: Path, text: str, name: str = "s.yaml") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    return schema_hash(load_schema(path, {}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("epsilon: 8", "epsilon: 9"),
+        ("{ana: {budget: {epsilon: 2", "{bob: {budget: {epsilon: 3"),
+        ("x.ledger", "y.ledger"),
+        ("bounds: [0, 1]", "bounds: [0.0, 1e0]"),
+        ("epsilon: 1,", "epsilon: 1.0,"),
+        ("dpsql: 1\n", "dpsql: 1\n# a comment\n"),
+    ],
+)
+def test_what_has_no_meaning_for_plans(tmp_path: Path, old: str, new: str) -> None:
+    assert old in TEXT
+    assert hash_of(tmp_path, TEXT.replace(old, new)) == hash_of(tmp_path, TEXT)
+
+
+def test_the_name_of_the_file_and_the_order_of_tables_have_no_meaning(tmp_path: Path) -> None:
+    lines = TEXT.splitlines(keepends=True)
+    swapped = "".join([*lines[:-2], lines[-1], lines[-2]])
+    assert swapped != TEXT
+    assert hash_of(tmp_path, swapped, "other.yaml") == hash_of(tmp_path, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x.duckdb", "y.duckdb"),
+        ("{unit: a.id,", "{unit: a.id, neighbors: change_one,"),
+        ("{unit: a.id,", "{unit: a.id, group_size: 2,"),
+        ("rows: 2", "rows: 3"),
+        ("rows: 2", "groups: 2"),
+        ("epsilon: 1,", "epsilon: 0.5,"),
+        ("unique: [id], ", ""),
+        ("unique: [id]", "unique: [[id, v]]"),
+        ('["1", "2"]', '["2", "1"]'),
+        ('["1", "2"]', '["1", "2"], nullable: true'),
+        ('["1", "2"]', '["1", "2"], max_length: 9'),
+        ('text, values: ["1", "2"]', "integer, values: [1, 2]"),
+        ("bounds: [0, 1]", "bounds: [0, 2]"),
+        ("bounds: [0, 1]", "bounds: [0, 1], grid: 0.1"),
+        ("{unit: id,", "{unit: id, source: a.csv,"),
+        ("w: {", "W: {"),
+    ],
+)
+def test_what_has_meaning_for_plans(tmp_path: Path, old: str, new: str) -> None:
+    assert old in TEXT
+    assert hash_of(tmp_path, TEXT.replace(old, new)) != hash_of(tmp_path, TEXT)
+
+
+def test_every_field_of_a_column_counts(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(TEXT)
+    schema = load_schema(path, {})
+    table = schema.tables[1]
+    changed = [
+        replace(table.columns[0], name="x"),
+        replace(table.columns[0], grid=Fraction(1, 2)),
+        replace(table.columns[0], null_group=True),
+        replace(table.columns[0], max_length=3),
+        replace(table.columns[0], domain=table.columns[0].domain.with_nullable(False)),
+    ]
+    hashes = {schema_hash(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}
+    assert len(hashes) == len(changed)

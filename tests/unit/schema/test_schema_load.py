@@ -1,0 +1,284 @@
+"""The loader reads what the owner wrote, exactly, and resolves it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.errors import SchemaError
+from dpsql.schema.domain import to_number
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import (
+    Budget,
+    Contributions,
+    EngineTable,
+    Files,
+    ForeignUnit,
+    Neighbors,
+    OwnUnit,
+    RowUnit,
+    Schema,
+)
+from dpsql.schema.places import MEMORY, database_path
+
+SMALL = """\
+dpsql: 1
+{head}
+privacy: {{unit: row, budget: {{epsilon: 1, delta: 1e-6}}{privacy}}}
+tables:
+  t:
+    source: {source}
+    unit: row
+    columns:
+      c: {column}
+"""
+
+
+def load(tmp_path: Path, text: str, env: dict[str, str] | None = None) -> Schema:
+    path = tmp_path / "some.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_schema(path, env or {})
+
+
+def small(tmp_path: Path, *, head: str = "", privacy: str = "", source: str = "t.parquet",
+          column: str = "{type: bigint}", env: dict[str, str] | None = None) -> Schema:  # fmt: skip
+    return load(tmp_path, SMALL.format(head=head, privacy=privacy, source=source, column=column), env)
+
+
+def column_of(tmp_path: Path, column: str):
+    return small(tmp_path, column=column).tables[0].columns[0]
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("0.1", Fraction(1, 10)), ("1e-1", Fraction(1, 10)), ("3", Fraction(3)), (".5", Fraction(1, 2)),
+     ("5.", Fraction(5)), ("1_000", Fraction(1000)), ("'0.1'", Fraction(1, 10)), ("+2E+2", Fraction(200)),
+     ("0.30000000000000000001", Fraction(30000000000000000001, 10**20))],
+)  # fmt: skip
+def test_epsilon_is_exactly_what_is_written(tmp_path: Path, written: str, meant: Fraction) -> None:
+    text = SMALL.format(head="", privacy="", source="t.parquet", column="{type: bigint}")
+    schema = load(tmp_path, text.replace("epsilon: 1", f"epsilon: {written}"))
+    assert schema.privacy.budget.epsilon == meant
+
+
+def test_delta_in_scientific_notation_is_a_number(tmp_path: Path) -> None:
+    assert small(tmp_path).privacy.budget == Budget(Fraction(1), Fraction(1, 10**6))
+
+
+def test_query_defaults_are_shares_of_the_budget(tmp_path: Path) -> None:
+    assert small(tmp_path).privacy.query == Budget(Fraction(1, 20), Fraction(1, 10**8))
+    query = small(tmp_path, privacy=", query: {epsilon: 0.3}").privacy.query
+    assert query == Budget(Fraction(3, 10), Fraction(1, 10**8))
+
+
+def test_defaults(tmp_path: Path) -> None:
+    schema = small(tmp_path)
+    assert schema.privacy.neighbors is Neighbors.ADD_REMOVE
+    assert schema.privacy.contributions == Contributions(None, None)
+    assert schema.privacy.group_size == 1
+    assert schema.analysts == ()
+    assert schema.engine == MEMORY
+    assert schema.ledger == f"sqlite:///{tmp_path}/some.ledger"
+    assert schema.path == tmp_path / "some.yaml"
+
+
+# Columns
+
+
+def test_bounds_are_exact(tmp_path: Path) -> None:
+    column = column_of(tmp_path, "{type: double, bounds: [-0.1, 1e3], grid: 0.01}")
+    assert column.domain.bounds == (Fraction(-1, 10), Fraction(1000))
+    assert column.grid == Fraction(1, 100)
+
+
+def test_bounds_of_times_are_on_the_scale_of_domains(tmp_path: Path) -> None:
+    date = column_of(tmp_path, "{type: date, bounds: [2020-01-01, '2020-01-31']}")
+    assert date.domain.bounds == (to_number(dt.date(2020, 1, 1)), to_number(dt.date(2020, 1, 31)))
+    stamp = column_of(tmp_path, "{type: timestamp, bounds: [2020-01-01, 2020-01-01 10:00:00.5]}")
+    assert stamp.domain.bounds == (
+        to_number(dt.datetime(2020, 1, 1)), to_number(dt.datetime(2020, 1, 1, 10, 0, 0, 500000)),
+    )  # fmt: skip
+    zoned = column_of(tmp_path, "{type: timestamptz, bounds: [2020-01-01T02:00:00+02:00, 2020-01-01T01:00:00Z]}")
+    assert zoned.domain.bounds == (to_number(dt.datetime(2020, 1, 1)), to_number(dt.datetime(2020, 1, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("{type: text, values: [no, 1, 'null', 2020-01-01, NO]}", ("no", "1", "null", "2020-01-01", "NO")),
+        ("{type: bigint, values: [3, 1, '2']}", (3, 1, 2)),
+        ("{type: 'decimal(5,2)', values: [1, 2.50]}", (Decimal("1.00"), Decimal("2.50"))),
+        ("{type: double, values: [0.1, -0.0]}", (0.1, 0.0)),
+        ("{type: real, values: [0.1]}", (0.10000000149011612,)),
+        ("{type: date, values: [2020-02-29]}", (dt.date(2020, 2, 29),)),
+        ("{type: timestamptz, values: ['2020-02-29 00:00']}", (dt.datetime(2020, 2, 29, tzinfo=dt.UTC),)),
+        ("{type: boolean, values: [true]}", (True,)),
+        ("{type: boolean}", (False, True)),
+        ("{type: bigint}", None),
+    ],
+)  # fmt: skip
+def test_values_have_the_type_of_the_column(tmp_path: Path, column: str, values: tuple | None) -> None:
+    found = column_of(tmp_path, column).domain.values
+    assert found == values
+    assert [type(value) for value in found or ()] == [type(value) for value in values or ()]
+    assert [str(value) for value in found or ()] == [str(value) for value in values or ()]
+
+
+def test_values_of_numbers_are_bounds_too(tmp_path: Path) -> None:
+    assert column_of(tmp_path, "{type: smallint, values: [3, 1, 5]}").domain.bounds == (1, 5)
+    assert column_of(tmp_path, "{type: smallint, values: [3, 1, 5], bounds: [0, 9]}").domain.bounds == (1, 5)
+    assert not column_of(tmp_path, "{type: text, values: ['3', '1']}").domain.bounded
+
+
+@pytest.mark.parametrize("column", ["{type: bigint}", "{type: bigint, nullable: false}", "{type: boolean}",
+                                    "{type: text, values: [a]}", "{type: bigint, nullable: true}"])  # fmt: skip
+def test_a_declaration_never_makes_a_column_not_null(tmp_path: Path, column: str) -> None:
+    found = column_of(tmp_path, column)
+    assert found.domain.nullable
+    assert found.null_group is ("nullable: true" in column)
+
+
+def test_max_length(tmp_path: Path) -> None:
+    assert column_of(tmp_path, "{type: text}").max_length == 1024
+    assert column_of(tmp_path, "{type: varchar(9), max_length: 7}").max_length == 7
+
+
+def test_names_are_what_is_written_not_what_yaml_makes_of_them(tmp_path: Path) -> None:
+    text = SMALL.format(head="", privacy="", source="t.parquet", column="{type: bigint}")
+    schema = load(tmp_path, text + "      on: {type: date}\n      010: {type: date}\n      Two Words: {type: date}\n")
+    assert [column.name for column in schema.tables[0].columns] == ["c", "on", "010", "Two Words"]
+
+
+# Places
+
+
+def test_relative_paths_are_relative_to_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "s.yaml").write_text(
+        SMALL.format(head="engine: duckdb:///../db/x.duckdb\nledger: sqlite:///y.ledger", privacy="",
+                     source="data/*.parquet", column="{type: bigint}")
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    schema = load_schema("below/s.yaml", {})
+    assert schema.engine == f"duckdb:///{tmp_path}/db/x.duckdb"
+    assert schema.ledger == f"sqlite:///{tmp_path}/below/y.ledger"
+    assert schema.tables[0].source == Files((f"{tmp_path}/below/data/*.parquet",), "parquet")
+    assert schema.path == tmp_path / "below" / "s.yaml"
+    assert database_path(schema.engine) == tmp_path / "db" / "x.duckdb"
+
+
+def test_absolute_paths_stay(tmp_path: Path) -> None:
+    schema = small(tmp_path, head="engine: duckdb:////srv/x.duckdb", source="/srv/data/v.json")
+    assert schema.engine == "duckdb:////srv/x.duckdb"
+    assert schema.tables[0].source == Files(("/srv/data/v.json",), "json")
+
+
+def test_wildcards_in_the_folder_of_the_schema_stay_literal(tmp_path: Path) -> None:
+    folder = tmp_path / "a[1]"
+    folder.mkdir()
+    assert small(folder).tables[0].source == Files((f"{tmp_path}/a[[]1]/t.parquet",), "parquet")
+
+
+@pytest.mark.parametrize("engine", ["duckdb://", "duckdb:///:memory:"])
+def test_engine_in_memory(tmp_path: Path, engine: str) -> None:
+    schema = small(tmp_path, head=f"engine: '{engine}'")
+    assert schema.engine == MEMORY
+    assert database_path(schema.engine) is None
+
+
+def test_engine_tables(tmp_path: Path) -> None:
+    assert small(tmp_path, head="engine: duckdb:///x.db", source="raw.Visits").tables[0].source == EngineTable(
+        ("raw", "Visits")
+    )
+    text = SMALL.format(head="engine: duckdb:///x.db", privacy="", source="gone", column="{type: bigint}")
+    assert load(tmp_path, text.replace("    source: gone\n", "")).tables[0].source == EngineTable(("t",))
+
+
+def test_csv_dialect(tmp_path: Path) -> None:
+    dialect = """{path: v.csv, header: false, delimiter: "\\t", quote: "'", null: NA}"""
+    files = Files((f"{tmp_path}/v.csv",), "csv", header=False, delimiter="\t", quote="'", null="NA")
+    assert small(tmp_path, source=dialect).tables[0].source == files
+    assert small(tmp_path, source="v.csv").tables[0].source == Files((f"{tmp_path}/v.csv",), "csv")
+
+
+def test_variables_are_expanded(tmp_path: Path) -> None:
+    env = {"A": "one", "B": "two.ledger", "C": "three"}
+    schema = small(tmp_path, head="engine: duckdb:///${A}.duckdb\nledger: sqlite:///${B}", source="${C}/${A}.parquet",
+                   env=env)  # fmt: skip
+    assert schema.engine == f"duckdb:///{tmp_path}/one.duckdb"
+    assert schema.ledger == f"sqlite:///{tmp_path}/two.ledger"
+    assert schema.tables[0].source == Files((f"{tmp_path}/three/one.parquet",), "parquet")
+
+
+def test_an_error_does_not_show_what_a_variable_holds(tmp_path: Path) -> None:
+    for head in ("engine: ${SECRET}", "ledger: ${SECRET}"):
+        with pytest.raises(SchemaError) as caught:
+            small(tmp_path, head=head, env={"SECRET": "postgresql://me:hunter2@host/db"})
+        assert "hunter2" not in str(caught.value)
+    for source in ("${SECRET}", "{path: '${SECRET}'}"):
+        with pytest.raises(SchemaError) as caught:
+            small(tmp_path, source=source, env={"SECRET": "s3://hunter2.parquet"})
+        assert "hunter2" not in str(caught.value)
+
+
+def test_a_password_is_not_shown(tmp_path: Path) -> None:
+    head = "analysts: {ana: {budget: {epsilon: 1, delta: 0}, password: hunter2}}"
+    with pytest.raises(SchemaError, match="SCRAM-SHA-256 verifier") as caught:
+        small(tmp_path, head=head)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_analysts(tmp_path: Path) -> None:
+    verifier = "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy"
+    schema = small(
+        tmp_path,
+        head=f"analysts: {{ana: {{budget: {{epsilon: 0.2, delta: 0}}, password: {verifier}}}, "
+        "b.i: {budget: {epsilon: 2, delta: 0}, password_env: BI}}",
+    )
+    ana, bi = schema.analysts
+    assert (ana.name, ana.budget, ana.password, ana.password_env) == (
+        "ana", Budget(Fraction(1, 5), Fraction(0)), verifier, None,
+    )  # fmt: skip
+    assert (bi.name, bi.password, bi.password_env) == ("b.i", None, "BI")
+    assert schema.analyst("b.i") is bi
+
+
+# Units
+
+PATHS = """\
+dpsql: 1
+engine: duckdb:///x.duckdb
+privacy: {unit: people.id, budget: {epsilon: 1, delta: 1e-6}}
+tables:
+  people: {unit: id, columns: {id: {type: bigint}}}
+  visits: {unit: {person: people.id}, unique: [visit], columns: {person: {type: bigint}, visit: {type: text}}}
+  tests: {unit: {visit: visits.visit}, unique: [[visit, n]], columns: {visit: {type: text}, n: {type: date}}}
+  days: {public: true, unique: [day], columns: {day: {type: date}}}
+"""
+
+
+def test_unit_paths(tmp_path: Path) -> None:
+    schema = load(tmp_path, PATHS)
+    people, visits, tests, days = schema.tables
+    assert people.unit == OwnUnit("id")
+    assert schema.unit_path(people) == ()
+    assert schema.unit_path(visits) == (ForeignUnit("person", "people", "id"),)
+    assert schema.unit_path(tests) == (ForeignUnit("visit", "visits", "visit"), ForeignUnit("person", "people", "id"))
+    assert days.public and days.is_unique("day")
+    assert tests.unique == (("visit", "n"),)
+
+
+def test_rows_as_units(tmp_path: Path) -> None:
+    assert small(tmp_path).tables[0].unit == RowUnit()
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    text = SMALL.format(head="", privacy="", source="t.parquet", column="{type: bigint}")
+    assert load(tmp_path, "\ufeff" + text).tables[0].name == "t"
