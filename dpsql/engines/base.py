@@ -1,0 +1,60 @@
+"""What dpsql asks of the database that holds the private rows.
+
+Law: nothing that an engine says about rows leaves this room except sealed, in an `Exact`. When the engine fails
+after the charge, everyone gets one fixed text; what happened is written to the owner's log `dpsql.engine`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from dpsql.errors import EngineFailed, Error
+from dpsql.exact import Exact, Row
+from dpsql.schema.model import Source
+
+log = logging.getLogger("dpsql.engine")
+# Without a handler Python prints errors to stderr, where an analyst may look. The owner sets up logging to see them.
+log.addHandler(logging.NullHandler())
+
+FAILED = "the engine could not finish the query"
+FAILED_HINT = "Tell the owner of the data: the reason stands in the log of dpsql.engine."
+
+T = TypeVar("T")
+
+
+class Engine(Protocol):
+    """A database that is read, never written, and draws no noise."""
+
+    name: str
+
+    def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
+        """Run a release's SQL: the first `key_columns` columns are keys, all others BIGINT cells."""
+        ...
+
+    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        """Run SQL that reads public tables only."""
+        ...
+
+    def describe(self, source: Source) -> dict[str, str]:
+        """The physical columns of a source, with the engine's spelling of their types. Reads no rows."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def guarded(run: Callable[[], T]) -> T:
+    """Run one engine query; whatever the driver raises becomes the fixed `EngineFailed`.
+
+    Privacy: DuckDB quotes values in its messages (`Could not convert string 'bad'`). The error that leaves here
+    has one text, no cause and no context, so it says only that a failure happened (SOUNDNESS 10).
+    """
+    try:
+        return run()
+    except Error:  # ours: its text does not depend on rows
+        raise
+    except Exception:
+        log.error("the engine failed", exc_info=True)
+    # Outside of the except block, where Python would attach the driver's error as the context of this one.
+    raise EngineFailed(FAILED, hint=FAILED_HINT)

@@ -1,0 +1,258 @@
+"""DuckDB, the default engine: embedded, read-only, and locked before the first query.
+
+Law: besides `post/sandbox.py` and `engines/owner.py` this is the only file that knows the driver.
+
+Each engine is an in-memory instance of its own that attaches the owner's database file read-only. (Opening
+the file itself would share one instance, and its locked settings, with whoever else opens it in this process.)
+The settings are global ones: DuckDB's cursors do not inherit those of a session.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import duckdb
+import numpy as np
+
+from dpsql.engines.base import guarded
+from dpsql.errors import InternalError, OperationalError
+from dpsql.exact import Cells, Exact, Row
+from dpsql.schema.model import EngineTable, Files, Source
+from dpsql.schema.places import database_path
+from dpsql.types import Kind, Type
+
+# What makes a result depend on something besides statement and data, or lets a query reach beyond them.
+_PINNED: tuple[tuple[str, object], ...] = (
+    ("autoload_known_extensions", False),
+    ("autoinstall_known_extensions", False),
+    ("allow_community_extensions", False),
+    ("allow_persistent_secrets", False),
+    ("python_enable_replacements", False),  # else an unknown table name is looked up among Python's variables
+    ("disabled_optimizers", "type_pushdown"),  # it turns a TRY_CAST over a CSV file into one that raises
+    ("error_on_division_by_zero", False),
+    ("ieee_floating_point_ops", True),
+    ("integer_division", False),
+    ("default_collation", ""),
+    ("default_order", "ASC"),
+    ("default_null_order", "NULLS_LAST"),
+    ("TimeZone", "UTC"),
+    ("Calendar", "gregorian"),
+    ("preserve_insertion_order", False),  # no release has an order; keeping one costs memory
+)
+
+# Types whose numpy form has the same values. Others go through Python objects: numpy's form of DECIMAL and HUGEINT
+# is a float, that of DATE a timestamp, that of TIMESTAMPTZ loses its zone.
+_NUMPY = frozenset(
+    ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "VARCHAR")
+)
+_PYTHON: dict[str, type] = {
+    "BOOLEAN": bool, "TINYINT": int, "SMALLINT": int, "INTEGER": int, "BIGINT": int, "HUGEINT": int,
+    "UTINYINT": int, "USMALLINT": int, "UINTEGER": int, "UBIGINT": int, "UHUGEINT": int,
+    "FLOAT": float, "DOUBLE": float, "VARCHAR": str, "UUID": UUID, "INTERVAL": dt.timedelta,
+    "DATE": dt.date, "TIME": dt.time, "TIMESTAMP": dt.datetime, "TIMESTAMP WITH TIME ZONE": dt.datetime,
+}  # fmt: skip
+
+
+class DuckDBEngine:
+    """Reads one DuckDB file (`duckdb:////path`), or none (`duckdb:///:memory:`), and exactly the files in `allowed`.
+
+    `threads`, `memory` (such as "4GB") and `spill` (a folder for what does not fit in memory) are the owner's.
+    """
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        url: str,
+        allowed: Sequence[str] = (),
+        *,
+        threads: int | None = None,
+        memory: str | None = None,
+        spill: Path | None = None,
+    ) -> None:
+        path = database_path(url)
+        own_spill = None if spill else tempfile.mkdtemp(prefix="dpsql-spill-")
+        settings = [("temp_directory", str(spill or own_spill)), ("allowed_paths", list(allowed)), *_PINNED]
+        if threads is not None:
+            settings.append(("threads", threads))
+        if memory is not None:
+            settings.append(("memory_limit", memory))
+        self._connection = duckdb.connect(":memory:")
+        self._finalizer = weakref.finalize(self, _discard, self._connection, own_spill)
+        try:
+            self._schema = None if path is None else attach(self._connection, path)
+            lock(self._connection, settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
+        return guarded(lambda: _exact(self._run(sql, holes), key_columns))
+
+    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        def run() -> list[Row]:
+            result = self._run(sql, holes)
+            return in_utc(result.fetchall(), types_of(result))
+
+        return guarded(run)
+
+    def describe(self, source: Source) -> dict[str, str]:
+        cursor = self._cursor()
+        try:
+            rows = cursor.execute(f"DESCRIBE SELECT * FROM {relation(source)}").fetchall()
+        except duckdb.Error as error:
+            raise OperationalError(
+                "the engine cannot read a source", detail=first_line(error), hint="Check source in the schema."
+            ) from None
+        return {name: spelling for name, spelling, *_ in rows}
+
+    def close(self) -> None:
+        self._finalizer()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = self._connection.cursor()
+        if self._schema is not None:
+            cursor.execute(f"USE {self._schema}")
+        return cursor
+
+    def _run(self, sql: str, holes: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
+        """One SELECT on a cursor of its own, so that several threads may ask at once."""
+        statements = duckdb.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise InternalError("the engine was given something else than one SELECT")
+        return self._cursor().execute(statements[0], dict(holes) if holes else None)
+
+
+def lock(connection: duckdb.DuckDBPyConnection, settings: Sequence[tuple[str, object]]) -> None:
+    """Apply settings, then close the instance to the world and its settings to everyone."""
+    for name, value in (*settings, ("enable_external_access", False), ("lock_configuration", True)):
+        connection.execute(f"SET GLOBAL {name} = {literal(value)}")
+
+
+def attach(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
+    """Attach a database file read-only; the schema in which its plain table names are found."""
+    if not path.is_file():
+        raise OperationalError(
+            f'there is no database file "{path}"', hint='Check engine in the schema, such as "duckdb:///clinic.duckdb".'
+        )
+    reserved = path.stem.lower() in ("main", "memory", "system", "temp")  # names of DuckDB's own
+    catalog = identifier(path.stem + "_file" if reserved else path.stem)
+    try:
+        connection.execute(f"ATTACH {literal(str(path))} AS {catalog} (READ_ONLY)")
+    except duckdb.Error as error:
+        raise OperationalError(
+            f'the database file "{path}" cannot be opened for reading',
+            detail=first_line(error),
+            hint="If another program has it open for writing, close it there; many readers are fine.",
+        ) from None
+    return f"{catalog}.main"
+
+
+def relation(source: Source) -> str:
+    """A source in FROM. Hive folders add no columns: only what the files hold was declared."""
+    match source:
+        case EngineTable(name):
+            return ".".join(identifier(part) for part in name)
+        case Files(patterns, "parquet"):
+            return f"read_parquet({literal(list(patterns))}, hive_partitioning = false)"
+        case Files():
+            raise InternalError("only Parquet files are read in place")
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case list():
+            return "[" + ", ".join(literal(item) for item in value) + "]"
+        case _:
+            raise TypeError(f"no literal for {type(value).__name__}")
+
+
+def spelling(type_: Type) -> str:
+    return "VARCHAR" if type_.kind is Kind.TEXT else str(type_).upper()
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _discard(connection: duckdb.DuckDBPyConnection, spill: str | None) -> None:
+    connection.close()
+    if spill is not None:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def types_of(result: duckdb.DuckDBPyConnection) -> list[str]:
+    return [str(column[1]) for column in result.description or ()]
+
+
+def in_utc(rows: list[Row], types: Sequence[str]) -> list[Row]:
+    """Give TIMESTAMPTZ values the standard library's UTC; the driver speaks of pytz's."""
+    zoned = {at for at, spelling in enumerate(types) if spelling == "TIMESTAMP WITH TIME ZONE"}
+    if not zoned:
+        return rows
+    return [tuple(_utc(value) if at in zoned else value for at, value in enumerate(row)) for row in rows]
+
+
+def _utc(value: object) -> object:
+    return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
+
+
+def _exact(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:
+    types = types_of(result)
+    if any(spelling != "BIGINT" for spelling in types[key_columns:]):
+        # numpy would round a HUGEINT to a float; the plan must clamp and cast its cells itself.
+        raise InternalError("a cell of a release is not BIGINT")
+    expected = [_python_type(spelling) for spelling in types[:key_columns]]
+    if all(spelling in _NUMPY for spelling in types):
+        columns: list[Any] = list(result.fetchnumpy().values())
+        keys = [column.tolist() for column in columns[:key_columns]]  # a masked array gives None for NULL
+    else:
+        rows = in_utc(result.fetchall(), types)
+        columns = [[row[at] for row in rows] for at in range(len(types))]
+        keys = [_checked(column, type_) for column, type_ in zip(columns, expected, strict=False)]
+    cells = [_cells(column) for column in columns[key_columns:]]
+    return Exact(list(zip(*keys, strict=True)) if keys else [()] * len(columns[0]), cells)
+
+
+def _python_type(spelling: str) -> type:
+    found = Decimal if spelling.startswith("DECIMAL(") else _PYTHON.get(spelling)
+    if found is None:
+        raise InternalError(f"a key of a release has the type {spelling}")
+    return found
+
+
+def _cells(column: Any) -> Cells:
+    if None in column if isinstance(column, list) else np.ma.is_masked(column):
+        raise _Unfit("a cell is NULL")
+    return np.array(column, dtype=np.int64)
+
+
+def _checked(column: list[Any], expected: type) -> list[Any]:
+    """Refuse what the driver cannot say in Python: for years beyond 1 to 9999 it gives text."""
+    if any(value is not None and not isinstance(value, expected) for value in column):
+        raise _Unfit(f"a key is not a {expected.__name__} of Python")
+    if expected is float and any(value != value for value in column):
+        raise _Unfit("a key is NaN")
+    return column
+
+
+class _Unfit(Exception):
+    """A value that the sanitising scan should have removed. It becomes `EngineFailed`; the log says which."""

@@ -1,0 +1,233 @@
+"""What the owner asks of DuckDB when a data version is registered: exact questions, with exact answers.
+
+Law: nothing here is reachable from an analyst's statement; `versions.py` is the only caller. Errors may speak of
+lines of the owner's files.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from collections.abc import Collection, Sequence
+from decimal import Context, Decimal
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engines.duckdb import attach, first_line, identifier, literal, relation, spelling
+from dpsql.errors import OperationalError
+from dpsql.schema.domain import EPOCH, Domain
+from dpsql.schema.model import Column, Files, Source
+from dpsql.schema.places import database_path
+from dpsql.types import Kind, Type
+
+_EXACT = Context(prec=100)
+
+# Spellings that a collation other than bytes would find equal or put in another order: case, accents, and one
+# letter composed and decomposed.
+_SPELLINGS = ("A", "Z", "a", "b", "e\u0301", "z", "\u00e4", "\u00e9")
+
+
+class DuckDBOwner:
+    """A connection that may read and write files. It lives for one registration."""
+
+    def __init__(self, url: str) -> None:
+        path = database_path(url)
+        self._connection = duckdb.connect(":memory:")
+        try:
+            for setting in ("autoload_known_extensions", "autoinstall_known_extensions", "python_enable_replacements"):
+                self._connection.execute(f"SET GLOBAL {setting} = false")
+            self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
+            # It moves a TRY_CAST into the CSV reader, where it raises (seen in DuckDB 2.0).
+            self._connection.execute("SET GLOBAL disabled_optimizers = 'type_pushdown'")
+            if path is not None:
+                self._connection.execute(f"USE {attach(self._connection, path)}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> DuckDBOwner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def describe(self, source: Source) -> dict[str, str]:
+        rows = self._ask(f"DESCRIBE SELECT * FROM {relation(source)}")
+        return {str(name): str(spelling) for name, spelling, *_ in rows}
+
+    def duplicates(self, source: Source, columns: Sequence[Column], ids: Collection[str] = ()) -> bool:
+        """Whether two sanitised rows have the same key. A key that is NULL, or becomes NULL, is no key."""
+        names = [f"k{at}" for at in range(len(columns))]
+        keys = [f"{sanitised(key, key.name in ids)} AS {name}" for name, key in zip(names, columns, strict=True)]
+        rows = self._ask(
+            f"SELECT EXISTS (SELECT 1 FROM (SELECT {', '.join(keys)} FROM {relation(source)}) "
+            f"WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)} "
+            f"GROUP BY {', '.join(names)} HAVING count(*) > 1)"
+        )
+        return bool(rows[0][0])
+
+    def compares_by_bytes(self, source: Source, column: str) -> bool:
+        """Whether a text column has DuckDB's own order; asked of its type, not of its rows."""
+        spelled = " UNION ALL ".join(f"SELECT {literal(text)}" for text in _SPELLINGS)
+        rows = self._ask(
+            f"WITH t(x) AS (SELECT {identifier(column)} FROM {relation(source)} WHERE false UNION ALL {spelled}) "
+            "SELECT x FROM t GROUP BY x ORDER BY x"
+        )
+        return tuple(row[0] for row in rows) == tuple(sorted(_SPELLINGS, key=str.encode))
+
+    def snapshot(self, files: Files, columns: Sequence[Column], target: Path, ids: Collection[str] = ()) -> None:
+        """Load text files into one Parquet file of the declared types.
+
+        Every field is read as text in the declared dialect and cast totally, row by row: nothing is guessed from
+        other rows [one added row would flip every date of the file]. The file appears under its name only when
+        it is whole.
+        """
+        fields = ", ".join(_typed(column, column.name in ids) for column in columns)
+        parts = " UNION ALL ".join(f"SELECT {fields} FROM {_text(path, files, columns)}" for path in files.patterns)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        try:
+            self._copy(f"COPY ({parts}) TO {literal(str(partial))} (FORMAT parquet)")
+            _sync(partial)
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _copy(self, sql: str) -> None:
+        try:
+            self._connection.execute(sql)
+        except duckdb.Error as error:
+            raise _unreadable(error) from None
+
+    def _ask(self, sql: str) -> list[tuple[object, ...]]:
+        try:
+            return self._connection.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise OperationalError(
+                "the engine cannot read a source",
+                detail=first_line(error),
+                hint="Check engine and source in the schema, and that the files are whole.",
+            ) from None
+
+
+def sanitised(column: Column, is_id: bool) -> str:
+    """The column as the sanitising scan gives it; an id is not moved: what does not fit is NULL (SOUNDNESS 3)."""
+    domain = column.domain
+    value = f"TRY_CAST({identifier(column.name)} AS {spelling(domain.type)})"
+    if domain.type.is_float or domain.type.is_time:
+        value = f"CASE WHEN isfinite({value}) THEN {value} END"
+    if domain.type.kind is Kind.TEXT:
+        value = f"CASE WHEN length({value}) <= {column.max_length} THEN {value} END"
+    if domain.values is not None:
+        listed = ", ".join(f"CAST({literal(str(item))} AS {spelling(domain.type)})" for item in domain.values)
+        return f"CASE WHEN {value} IN ({listed}) THEN {value} END"
+    return _within(value, domain, is_id)
+
+
+def _within(value: str, domain: Domain, is_id: bool) -> str:
+    for bound, beyond, inward in ((domain.lower, "<", math.ceil), (domain.upper, ">", math.floor)):
+        if bound is not None:
+            edge = _edge(domain.type, inward(bound * 10 ** (domain.type.scale or 0)))
+            value = f"CASE WHEN {value} {beyond} {edge} THEN {'NULL' if is_id else edge} ELSE {value} END"
+    return value
+
+
+def _edge(type_: Type, units: int) -> str:
+    """A bound, given in days, microseconds or units of the last place."""
+    match type_.kind:
+        case Kind.DATE:
+            return f"(DATE '{EPOCH.date()}' + ({units}))"
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"CAST(make_timestamp({units}) AS {spelling(type_)})"
+        case Kind.REAL | Kind.DOUBLE:
+            # The check must not tell apart what the scan's own rounding of a bound moves to one place.
+            raise OperationalError(
+                f'a "unique" key of type {type_} cannot have bounds', hint="Declare no bounds, or a decimal type."
+            )
+        case _:
+            return f"TRY_CAST('{Decimal(units).scaleb(-(type_.scale or 0), _EXACT):f}' AS {spelling(type_)})"
+
+
+def header_of(path: str, files: Files) -> list[str]:
+    """The column names in a CSV file's first line."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+            names = next(csv.reader(stream, delimiter=files.delimiter, quotechar=files.quote or None), [])
+    except (OSError, csv.Error) as error:
+        raise OperationalError(
+            f'the header of "{Path(path).name}" cannot be read', detail=str(error), hint="Save the file as UTF-8 CSV."
+        ) from None
+    if len({name.casefold() for name in names}) != len(names):
+        raise OperationalError(
+            f'the header of "{Path(path).name}" names a column twice', hint="Give each column a name of its own."
+        )
+    return names
+
+
+def _text(path: str, files: Files, columns: Sequence[Column]) -> str:
+    """One file as a relation of VARCHAR columns."""
+    if files.format == "json":
+        # A file of JSON is an array, or one object on each line.
+        with open(path, encoding="utf-8-sig", errors="replace") as stream:
+            layout = "array" if stream.read(4096).lstrip()[:1] == "[" else "newline_delimited"
+        options = f"format = '{layout}'"
+        names = [column.name for column in columns]
+        return f"read_json({literal(path)}, auto_detect = false, {options}, columns = {_varchar(names)})"
+    names = header_of(path, files) if files.header else [column.name for column in columns]
+    known = {name.casefold() for name in names}
+    for column in columns:
+        if column.name.casefold() not in known:
+            raise OperationalError(
+                f'"{Path(path).name}" has no column "{column.name}"',
+                hint=f"Its header names {', '.join(names)}." if names else "The file has no header line.",
+            )
+    options = (
+        f"header = {literal(files.header)}, delim = {literal(files.delimiter)}, quote = {literal(files.quote)}, "
+        f"escape = {literal(files.quote)}, nullstr = {literal(files.null)}, strict_mode = true, null_padding = false, "
+        "ignore_errors = false"
+    )
+    return f"read_csv({literal(path)}, auto_detect = false, {options}, columns = {_varchar(names)})"
+
+
+def _varchar(names: Sequence[str]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names) + "}"
+
+
+def _typed(column: Column, is_id: bool) -> str:
+    """A field cast to its declared type.
+
+    Privacy: an id keeps its spelling. TRY_CAST makes 7 of '007', ' 7' and '7.4', and would merge three units; so
+    an id whose text is not what its value prints as becomes NULL (SOUNDNESS 3).
+    """
+    name, target = identifier(column.name), spelling(column.type)
+    value = f"TRY_CAST({name} AS {target})"
+    if is_id and column.type.kind is not Kind.TEXT:
+        value = f"CASE WHEN CAST({value} AS VARCHAR) = {name} THEN {value} END"
+    return f"{value} AS {name}"
+
+
+def _unreadable(error: duckdb.Error) -> OperationalError:
+    text = str(error)
+    file, line = re.search(r'file (?:= |")([^"\n]+)', text), re.search(r"[Ll]ine:? (\d+)", text)
+    where = (f'"{Path(file[1].strip()).name}"' if file else "a source") + (f", line {line[1]}" if line else "")
+    return OperationalError(
+        f"{where} cannot be read in the declared dialect",
+        detail=_complaint(text),
+        hint="Correct the line, or the dialect in the schema; no row is left out silently.",
+    )
+
+
+def _complaint(text: str) -> str:
+    """DuckDB's reason without the line's own text."""
+    for line in text.splitlines():
+        if line.startswith(("Expected Number", "Invalid unicode", "Value with unterminated", "Maximum line")):
+            return line
+    return text.partition("\n")[0].partition(" at byte ")[0]
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as stream:
+        os.fsync(stream.fileno())

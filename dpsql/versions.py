@@ -1,0 +1,299 @@
+"""Data versions: which files are served, and what was checked about them.
+
+Law (SOUNDNESS 1.3): a fact about the data is checked when the owner registers a version, never while an analyst
+waits, and counts only as long as the data cannot have changed. So a version pins the source files by path, size and
+modification time, together with what the schema claimed of them; where either differs, nothing is served.
+
+Opening a schema for the first time registers version 1. Later ones are the owner's act: `dpsql data changed`.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.engines.owner import DuckDBOwner
+from dpsql.errors import InternalError, OperationalError, StaleData
+from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.model import Column, EngineTable, Files, ForeignUnit, OwnUnit, Resolved, Schema, Source, Table
+from dpsql.schema.places import MEMORY, database_path
+from dpsql.types import Kind, parse_type
+
+_HINT = "The owner registers it with: dpsql data changed SCHEMA"
+
+Physical = dict[str, dict[str, str]]
+
+
+class Registered(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def identity(self) -> str: ...
+    @property
+    def facts(self) -> str: ...
+
+
+class Versions(Protocol):
+    """The part of a ledger that remembers data versions."""
+
+    def register_version(self, identity: str, facts: str, *, first: bool = False) -> int: ...
+    def current_version(self) -> Registered | None: ...
+
+
+def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Resolved:
+    """The schema resolved against its registered data; registers version 1, or with `changed` the next one."""
+    sources = expand_sources(schema)
+    identity = identify(schema, sources)
+    current = ledger.current_version()
+    if changed or current is None:
+        physical = _check(schema, _materialise(schema, sources, identity))
+        if identify(schema, expand_sources(schema)) != identity:
+            raise StaleData("the data changed while it was checked", hint="Register it again when it rests.")
+        ledger.register_version(identity, _canonical({"physical": physical}), first=not changed)
+        current = ledger.current_version()  # another process may have been first
+    if current is None:
+        raise InternalError("the ledger does not hold the version that was registered")
+    if current.identity != identity:
+        raise _stale(current.identity, identity)
+    relations = _materialise(schema, sources, identity)
+    return _resolve(schema, relations, current)
+
+
+def check_unchanged(schema: Schema, ledger: Versions) -> None:
+    """Raise StaleData unless the data on disk is still the registered version. Cheap: it looks at no rows."""
+    current = ledger.current_version()
+    identity = identify(schema, expand_sources(schema))
+    if current is None or current.identity != identity:
+        raise _stale(current.identity if current else "{}", identity)
+
+
+def engine_for(
+    resolved: Resolved, *, threads: int | None = None, memory: str | None = None, spill: Path | None = None
+) -> DuckDBEngine:
+    """An engine that can read the registered files and nothing else."""
+    files = [path for source in resolved.relations.values() if isinstance(source, Files) for path in source.patterns]
+    return DuckDBEngine(resolved.schema.engine, files, threads=threads, memory=memory, spill=spill)
+
+
+def expand_sources(schema: Schema) -> dict[str, Source]:
+    """Each table's source with its patterns turned into the files that are there now, in order of their names."""
+    return {table.name: _expand(table) for table in schema.tables}
+
+
+def _expand(table: Table) -> Source:
+    if isinstance(table.source, EngineTable):
+        return table.source
+    found = {path for pattern in table.source.patterns for path in glob.glob(pattern, recursive=True)}
+    files = tuple(sorted(path for path in found if os.path.isfile(path)))
+    if not files:
+        raise OperationalError(
+            f'the source of the table "{table.name}" matches no file',
+            detail=f"It is {', '.join(table.source.patterns)}.",
+            hint="Check source in the schema; paths are relative to the schema's folder.",
+        )
+    return replace(table.source, patterns=files)
+
+
+def identify(schema: Schema, sources: Mapping[str, Source]) -> str:
+    """What a version pins: every file that is read, and what the schema claims of it."""
+    folder = schema.path.parent
+    database = database_path(schema.engine)
+    beside = [] if database is None else [database, database.with_name(database.name + ".wal")]
+    return _canonical(
+        {
+            "database": [_stamp(folder, str(path)) for path in beside if path.exists()],
+            "files": {
+                name: [_stamp(folder, path) for path in source.patterns]
+                for name, source in sources.items()
+                if isinstance(source, Files)
+            },
+            "claims": {table.name: _claims(schema, table) for table in schema.tables},
+        }
+    )
+
+
+def _stamp(folder: Path, path: str) -> list[object]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        raise StaleData(f'the file "{path}" is gone', hint=_HINT) from None
+    relative = os.path.relpath(path, folder) if Path(path).is_relative_to(folder) else path
+    return [relative, status.st_size, status.st_mtime_ns]
+
+
+def _claims(schema: Schema, table: Table) -> dict[str, object]:
+    """All that checks and snapshot depend on, besides the files. Bounds matter where they may make two keys one."""
+    keys = {name for key in table.unique for name in key}
+    match table.source:
+        case EngineTable(name):
+            source: list[object] = list(name)
+        case Files() as files:
+            source = [files.format, files.header, files.delimiter, files.quote, files.null]
+    return {
+        "source": source,
+        "columns": [[column.name, str(column.type)] for column in table.columns],
+        "ids": sorted(ids_of(schema, table)),
+        "unique": sorted(list(key) for key in table.unique),
+        "keys": {name: _sanitising(column) for name in keys if (column := table.column(name))},
+    }
+
+
+def _sanitising(column: Column) -> list[object]:
+    domain = column.domain
+    values = None if domain.values is None else [str(value) for value in domain.values]
+    return [str(domain.lower), str(domain.upper), values, column.max_length]
+
+
+def ids_of(schema: Schema, table: Table) -> frozenset[str]:
+    """The columns that hold a unit's id, or lead to one: never cast, never moved."""
+    hops = [other.unit for other in schema.tables if isinstance(other.unit, ForeignUnit)]
+    arrived = {hop.key for hop in hops if hop.table == table.name}
+    match table.unit:
+        case OwnUnit(column) | ForeignUnit(column):
+            return frozenset(arrived | {column})
+        case _:
+            return frozenset(arrived)
+
+
+def _materialise(schema: Schema, sources: Mapping[str, Source], identity: str) -> dict[str, Source]:
+    """Where the engine reads: text files become typed snapshots beside the ledger, all else is read in place.
+
+    The folder is named by a hash of the identity, so a snapshot is never mistaken for one of other files; two
+    processes that make the same one at a time make equal files, and the later rename wins.
+    """
+    relations = dict(sources)
+    pending: list[tuple[Table, Files, Path]] = []
+    for at, table in enumerate(schema.tables):
+        source = sources[table.name]
+        if isinstance(source, Files) and source.format != "parquet":
+            name = f"{at}-{re.sub(r'[^A-Za-z0-9_]', '_', table.name)[:60]}.parquet"
+            target = _snapshot_folder(schema, identity) / name
+            relations[table.name] = Files((str(target),), "parquet")
+            if not target.exists():
+                pending.append((table, source, target))
+    if pending:
+        with DuckDBOwner(MEMORY) as owner:
+            for table, source, target in pending:
+                owner.snapshot(source, table.columns, target, ids_of(schema, table))
+    return relations
+
+
+def _snapshot_folder(schema: Schema, identity: str) -> Path:
+    ledger = database_path(schema.ledger)
+    if ledger is None:
+        raise InternalError("the ledger is no file")
+    key = hashlib.sha256(identity.encode()).hexdigest()[:32]
+    return ledger.with_name(ledger.name + ".snapshots") / key
+
+
+def _check(schema: Schema, relations: Mapping[str, Source]) -> Physical:
+    """The checks of SOUNDNESS 1.3 and 3, on all tables; the physical types of the declared columns."""
+    with DuckDBOwner(schema.engine) as owner:
+        return {table.name: _check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
+
+
+def _check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Source) -> dict[str, str]:
+    physical = _physical(owner, table, source)
+    ids = ids_of(schema, table)
+    for name in sorted(ids):
+        _check_id(table, name, physical[name])
+    if isinstance(source, EngineTable):
+        _check_collations(owner, table, source)
+    for key in table.unique:
+        if owner.duplicates(source, [column for column in table.columns if column.name in key], ids):
+            raise OperationalError(
+                f'the key ({", ".join(key)}) of "{table.name}" is declared unique but is not',
+                hint="Remove it from unique, or the duplicates from the data; what sanitising turns to NULL is no key.",
+            )
+    return physical
+
+
+def _check_collations(owner: DuckDBOwner, table: Table, source: EngineTable) -> None:
+    """Privacy: under a collation the spelling of a group depends on the order of other units' rows (SOUNDNESS 3)."""
+    for column in table.columns:
+        if column.type.kind is Kind.TEXT and not owner.compares_by_bytes(source, column.name):
+            raise OperationalError(
+                f'the column "{column.name}" of "{table.name}" has a collation',
+                hint="Give it the collation C in the database; keys are compared by their bytes.",
+            )
+
+
+def _physical(owner: DuckDBOwner, table: Table, source: Source) -> dict[str, str]:
+    """The engine's type of each declared column, the same in every file of the source."""
+    parts: Sequence[Source] = (
+        [replace(source, patterns=(path,)) for path in source.patterns] if isinstance(source, Files) else [source]
+    )
+    found = [_declared(table, owner.describe(part)) for part in parts]
+    for part, types in zip(parts, found, strict=True):
+        if types != found[0] and isinstance(part, Files):
+            raise OperationalError(
+                f'the files of "{table.name}" differ in their types',
+                detail=f'"{Path(part.patterns[0]).name}" is not like the first file.',
+                hint="Write all files of a source with the same columns and types.",
+            )
+    return found[0]
+
+
+def _declared(table: Table, described: Mapping[str, str]) -> dict[str, str]:
+    folded = {name.casefold(): spelling for name, spelling in described.items()}
+    types: dict[str, str] = {}
+    for column in table.columns:
+        spelling = described.get(column.name, folded.get(column.name.casefold()))
+        if spelling is None:
+            raise OperationalError(
+                f'the source of "{table.name}" has no column "{column.name}"',
+                hint=f"It has {', '.join(described)}.",
+            )
+        types[column.name] = spelling
+    return types
+
+
+def _check_id(table: Table, name: str, spelling: str) -> None:
+    column = table.column(name)
+    if column is None:
+        raise InternalError("a unit path names a column that is not declared")
+    if parse_type(spelling) != column.type:
+        raise OperationalError(
+            f'the id "{name}" of "{table.name}" is {spelling} in the data and {column.type} in the schema',
+            hint="Declare the type that the data has: an id is never cast, since a cast can make one unit of two.",
+        )
+
+
+def _resolve(schema: Schema, relations: Mapping[str, Source], version: Registered) -> Resolved:
+    spelled: Physical = json.loads(version.facts)["physical"]
+    physical = {
+        table: {column: parse_type(spelling) for column, spelling in columns.items()}
+        for table, columns in spelled.items()
+    }
+    return Resolved(schema, version.number, relations, physical, schema_hash(schema))
+
+
+def _stale(registered: str, found: str) -> StaleData:
+    """Say which table's files, or which table's claims, are not the registered ones."""
+    old, new = json.loads(registered), json.loads(found)
+    if old.get("database", []) != new["database"]:
+        return StaleData("the data of the engine's database file is not the registered version", hint=_HINT)
+    if name := _differing(old.get("files", {}), new["files"]):
+        return StaleData(f'the data of "{name}" is not the registered version', hint=_HINT)
+    name = _differing(old.get("claims", {}), new["claims"])
+    return StaleData(
+        f'the schema of "{name}" is not the one that was checked against the data',
+        detail="Its source, columns, unit or unique keys are declared in another way.",
+        hint=_HINT,
+    )
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    return next((name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)), None)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,280 @@
+"""The DuckDB engine: exact values, a locked instance, failures that say nothing."""
+
+import datetime as dt
+import logging
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpsql.engines.base import FAILED, FAILED_HINT
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.errors import EngineFailed, InternalError, OperationalError
+from dpsql.schema.model import EngineTable, Files
+from dpsql.schema.places import MEMORY
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as db:
+        db.execute("CREATE TABLE visits (id BIGINT, ward TEXT, cost DECIMAL(9,2), bad TEXT)")
+        db.execute("INSERT INTO visits VALUES (1, 'a', 1.50, 'secret-7'), (2, NULL, NULL, '8')")
+    with duckdb.connect() as db:
+        for name in ("in.parquet", "out.parquet"):
+            db.execute(f"COPY (SELECT 1 AS x) TO '{tmp_path / name}'")
+        db.execute(f"COPY (SELECT 1 AS x) TO '{tmp_path / 'out.csv'}'")
+    return tmp_path
+
+
+@pytest.fixture
+def engine(folder):
+    engine = DuckDBEngine(f"duckdb:///{folder / 'clinic.duckdb'}", [str(folder / "in.parquet")])
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def reader():
+    engine = DuckDBEngine(MEMORY)
+    yield engine
+    engine.close()
+
+
+def test_plain_and_qualified_names_are_found(engine):
+    for name in ("visits", "main.visits", "clinic.main.visits"):
+        assert engine.public(f"SELECT count(*) FROM {name}", {}) == [(2,)]
+
+
+def test_describe_gives_physical_types(engine, folder):
+    assert engine.describe(EngineTable(("visits",)))["cost"] == "DECIMAL(9,2)"
+    assert engine.describe(Files((str(folder / "in.parquet"),), "parquet")) == {"x": "INTEGER"}
+    with pytest.raises(OperationalError, match="cannot read a source"):
+        engine.describe(EngineTable(("nothing",)))
+
+
+ZONED = dt.datetime(2020, 1, 2, 2, 4, 5, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "value"),
+    [
+        ("true", True),
+        ("7::TINYINT", 7),
+        ("7::SMALLINT", 7),
+        ("7::INTEGER", 7),
+        ("9007199254740993::BIGINT", 9007199254740993),
+        ("18446744073709551615::UBIGINT", 2**64 - 1),
+        ("9007199254740993::HUGEINT", 9007199254740993),
+        ("(170141183460469231731687303715884105727)::HUGEINT", 2**127 - 1),
+        ("0.10::DECIMAL(4,2)", Decimal("0.10")),
+        ("12345678901234567890123456789012345.678::DECIMAL(38,3)", Decimal("12345678901234567890123456789012345.678")),
+        ("'it''s'", "it's"),
+        ("''", ""),
+        ("0.1::DOUBLE", 0.1),
+        ("0.5::REAL", 0.5),
+        ("DATE '2020-02-29'", dt.date(2020, 2, 29)),
+        ("DATE '0001-01-01'", dt.date.min),
+        ("TIMESTAMP '2020-01-02 03:04:05.123456'", dt.datetime(2020, 1, 2, 3, 4, 5, 123456)),
+        ("TIMESTAMPTZ '2020-01-02 03:04:05+01'", ZONED),
+        ("TIME '01:02:03'", dt.time(1, 2, 3)),
+        ("UUID '00000000-0000-0000-0000-000000000001'", UUID(int=1)),
+        ("INTERVAL 3 DAY", dt.timedelta(days=3)),
+    ],
+)
+def test_keys_come_out_exact(reader, spelled, value):
+    exact = reader.execute(
+        f"SELECT k, 2::BIGINT FROM (SELECT {spelled} AS k UNION ALL SELECT NULL) ORDER BY k NULLS LAST", 1, {}
+    ).reveal()
+    assert exact.keys == ((value,), (None,))
+    assert type(exact.keys[0][0]) is type(value)
+    assert exact.cells[0].dtype == np.int64 and exact.cells[0].tolist() == [2, 2]
+    if isinstance(value, dt.datetime):
+        assert exact.keys[0][0].tzinfo is value.tzinfo
+
+
+@pytest.mark.parametrize("key", ["1::BIGINT", "1::DECIMAL(3,0)"])  # the way by numpy, and the way by Python objects
+def test_cells_are_exact_at_64_bits(reader, key):
+    exact = reader.execute(
+        f"SELECT {key}, 9223372036854775807::BIGINT, (-9223372036854775808)::BIGINT, 9007199254740993::BIGINT", 1, {}
+    ).reveal()
+    assert [cell.tolist() for cell in exact.cells] == [[2**63 - 1], [-(2**63)], [9007199254740993]]
+
+
+def test_shapes_without_keys_or_rows(reader):
+    assert reader.execute("SELECT 5::BIGINT", 0, {}).reveal().keys == ((),)
+    empty = reader.execute("SELECT 'a', 1::BIGINT WHERE false", 1, {}).reveal()
+    assert empty.keys == () and empty.cells[0].tolist() == []
+    assert reader.execute("SELECT 'a', DATE '2020-01-01'", 2, {}).reveal().keys == (("a", dt.date(2020, 1, 1)),)
+    repeated = reader.execute("SELECT 'a' AS x, 'b' AS x, 1::BIGINT AS x, 2::BIGINT AS x", 2, {}).reveal()
+    assert repeated.keys == (("a", "b"),) and [cell.tolist() for cell in repeated.cells] == [[1], [2]]
+
+
+@pytest.mark.parametrize("cell", ["1", "1::HUGEINT", "1.5", "1.0::DECIMAL(3,0)", "'1'", "true"])
+def test_cells_of_another_type_are_a_bug(reader, cell):
+    with pytest.raises(InternalError, match="not BIGINT"):
+        reader.execute(f"SELECT 'a', {cell}", 1, {})
+
+
+def test_keys_of_an_unknown_type_are_a_bug(reader):
+    with pytest.raises(InternalError, match="type"):
+        reader.execute("SELECT [1], 1::BIGINT", 1, {})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'a', NULL::BIGINT",
+        "SELECT 1.5, NULL::BIGINT",
+        "SELECT 'nan'::DOUBLE, 1::BIGINT",
+        "SELECT DATE '0044-03-15 (BC)', 1::BIGINT",
+        "SELECT TIMESTAMP '20000-01-01', 1::BIGINT",
+    ],
+)
+def test_values_that_the_scan_should_have_removed_fail_closed(reader, sql):
+    with pytest.raises(EngineFailed) as caught:
+        reader.execute(sql, 1, {})
+    assert caught.value.message == FAILED
+
+
+def test_a_failure_says_nothing_about_rows(engine, caplog):
+    with caplog.at_level(logging.ERROR, "dpsql.engine"), pytest.raises(EngineFailed) as caught:
+        engine.execute("SELECT CAST(bad AS BIGINT), 1::BIGINT FROM visits", 1, {})
+    error = caught.value
+    assert (error.message, error.hint, error.detail) == (FAILED, FAILED_HINT, None)
+    assert error.__cause__ is None and error.__context__ is None
+    assert "secret" not in str(error)
+    assert "secret-7" in caplog.text  # the owner can find out why
+
+
+def test_a_failure_prints_nothing_where_nobody_set_up_logging(folder):
+    program = f"""
+import dpsql.engines.duckdb as d
+e = d.DuckDBEngine("duckdb:///{folder / "clinic.duckdb"}")
+try: e.execute("SELECT CAST(bad AS BIGINT), 1::BIGINT FROM visits", 1, {{}})
+except Exception as error: print(error.message)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == FAILED and done.stderr == ""
+
+
+def test_holes_are_bound_by_name(reader):
+    sql = "SELECT k, 1::BIGINT FROM (SELECT unnest($h1::TEXT[]) AS k) WHERE k <> $h2"
+    holes = {"h1": ["a", "b", "x' OR true --"], "h2": "a"}
+    assert reader.execute(sql, 1, holes).reveal().keys == (("b",), ("x' OR true --",))
+    assert reader.execute(sql, 1, {"h1": [], "h2": None}).reveal().keys == ()
+
+
+def test_settings_reach_every_cursor(reader):
+    # A plain SET stays in the session that made it: cursors would go on with the defaults.
+    assert reader.public("SELECT 1 // 0, 1 % 0, isnan(sqrt(-1.0::DOUBLE))", {}) == [(None, None, True)]
+    settings = "SELECT current_setting('TimeZone'), current_setting('lock_configuration')"
+    assert reader.public(settings, {}) == [("UTC", True)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_parquet('{folder}/out.parquet')",
+        "SELECT * FROM '{folder}/out.parquet'",
+        "SELECT * FROM read_parquet('{folder}/*.parquet')",
+        "SELECT * FROM read_csv('{folder}/out.csv')",
+        "SELECT * FROM read_text('{folder}/out.csv')",
+        "SELECT * FROM glob('{folder}/*')",
+        "ATTACH '{folder}/other.duckdb' AS o",
+        "COPY (SELECT 1) TO '{folder}/new.csv'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET threads = 1",
+        "SET SESSION TimeZone = 'Europe/Paris'",
+        "SET GLOBAL lock_configuration = false",
+        "RESET threads",
+        "PRAGMA enable_profiling",
+        "EXPORT DATABASE '{folder}/export'",
+        "INSERT INTO visits VALUES (9, 'z', 0, '')",
+        "CREATE TABLE clinic.main.more (x INTEGER)",
+        "SELECT * FROM folder",  # a variable of this test
+    ],
+)
+def test_the_instance_is_locked(engine, folder, sql):
+    with duckdb.connect(str(folder / "other.duckdb")):
+        pass
+    # Below the check for a single SELECT, on a cursor as queries get it.
+    with pytest.raises(duckdb.Error):
+        engine._cursor().execute(sql.format(folder=folder))
+    assert not (folder / "new.csv").exists() and not (folder / "export").exists()
+
+
+def test_allowed_files_can_be_read(engine, folder):
+    assert engine.public(f"SELECT * FROM read_parquet(['{folder / 'in.parquet'}'])", {}) == [(1,)]
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1; SELECT 2", "CREATE TABLE t (x INTEGER)", "", "SET threads = 1"])
+def test_only_one_select_runs(engine, sql):
+    with pytest.raises(InternalError, match="one SELECT"):
+        engine.public(sql, {})
+
+
+def test_the_file_is_not_written(folder):
+    before = (folder / "clinic.duckdb").stat()
+    first, second = (DuckDBEngine(f"duckdb:///{folder / 'clinic.duckdb'}") for _ in range(2))
+    assert first.public("SELECT count(*) FROM visits", {}) == second.public("SELECT count(*) FROM visits", {})
+    first.close()
+    second.close()
+    assert (folder / "clinic.duckdb").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_file_that_is_open_for_writing_is_refused_with_a_hint(folder):
+    path = folder / "clinic.duckdb"
+    program = f"import duckdb, sys\ndb = duckdb.connect({str(path)!r})\nprint('open', flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline().strip() == b"open"
+        with pytest.raises(OperationalError, match="cannot be opened") as caught:
+            DuckDBEngine(f"duckdb:///{path}")
+        writer.communicate(b"")
+    assert "close it" in str(caught.value.hint)
+
+
+def test_a_missing_file_is_not_made(tmp_path):
+    with pytest.raises(OperationalError, match="no database file"):
+        DuckDBEngine(f"duckdb:///{tmp_path / 'none.duckdb'}")
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+@pytest.mark.parametrize("stem", ["memory", "temp", "system", 'we"ird name', "main"])
+def test_odd_file_names(tmp_path, stem):
+    plain = tmp_path / "plain.duckdb"
+    with duckdb.connect(str(plain)) as db:
+        db.execute("CREATE TABLE t AS SELECT 1 AS x")
+    path = plain.rename(tmp_path / f"{stem}.duckdb")
+    engine = DuckDBEngine(f"duckdb:///{path}")
+    assert engine.public("SELECT x FROM t", {}) == [(1,)]
+    engine.close()
+
+
+def test_threads_ask_at_once(engine):
+    answers: list[object] = []
+    asked = [
+        threading.Thread(target=lambda: answers.append(engine.public("SELECT sum(id)::BIGINT FROM visits", {})))
+        for _ in range(8)
+    ]
+    for thread in asked:
+        thread.start()
+    for thread in asked:
+        thread.join()
+    assert answers == [[(3,)]] * 8
+
+
+def test_what_does_not_fit_in_memory_is_spilled_and_removed(tmp_path):
+    engine = DuckDBEngine(MEMORY, threads=1, memory="60MB")
+    spill = Path(str(engine.public("SELECT current_setting('temp_directory')", {})[0][0]))
+    sql = "SELECT count(*) FROM (SELECT hash(range) k, count(*) FROM range(3000000) GROUP BY 1)"
+    assert engine.public(sql, {}) == [(3_000_000,)]
+    assert spill.is_dir() and spill.stat().st_mode & 0o077 == 0
+    engine.close()
+    assert not spill.exists()

@@ -1,0 +1,317 @@
+"""Data versions: what is pinned, what is checked, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql import types as t
+from dpsql import versions
+from dpsql.errors import OperationalError, StaleData
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import (
+    Budget,
+    Column,
+    EngineTable,
+    Files,
+    ForeignUnit,
+    Neighbors,
+    OwnUnit,
+    Privacy,
+    Schema,
+    Table,
+)  # fmt: skip
+from dpsql.schema.places import MEMORY
+from dpsql.versions import check_unchanged, engine_for, register
+
+
+@dataclass(frozen=True)
+class Version:
+    number: int
+    identity: str
+    facts: str
+
+
+@dataclass
+class Memory:
+    """The two calls of a ledger that versions need."""
+
+    versions: list[Version] = field(default_factory=list)
+
+    def register_version(self, identity, facts, *, first=False):
+        if not (first and self.versions):
+            self.versions.append(Version(len(self.versions) + 1, identity, facts))
+        return self.versions[-1].number
+
+    def current_version(self):
+        return self.versions[-1] if self.versions else None
+
+
+def column(name, type_=t.BIGINT, **domain):
+    return Column(name, Domain(type_, **domain))
+
+
+PATIENTS = Table(
+    "patients", EngineTable(("patients",)), OwnUnit("id"), (("id",),), (column("id"), column("sex", t.TEXT))
+)
+TO_PATIENTS = ForeignUnit("patient", "patients", "id")
+VISITS = Table("visits", EngineTable(("visits",)), TO_PATIENTS, (), (column("patient"), column("cost", t.DOUBLE)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as db:
+        rows = "(1::BIGINT, 'f'), (2, 'm'), (NULL, 'x'), (NULL, 'x')"
+        db.execute(f"CREATE TABLE patients AS FROM (VALUES {rows}) v(id, sex)")
+        db.execute("CREATE TABLE visits AS FROM (VALUES (1::BIGINT, 1.5::DOUBLE), (1, 2.5)) v(patient, cost)")
+        for name in ("patients", "visits"):
+            db.execute(f"COPY {name} TO '{tmp_path / name}.parquet'")
+            db.execute(f"COPY {name} TO '{tmp_path / name}.csv' (HEADER)")
+    return tmp_path
+
+
+def schema_of(folder, *tables, engine=None):
+    budget = Budget(Fraction(1), Fraction(0))
+    return Schema(
+        folder / "clinic.yaml",
+        engine or f"duckdb:///{folder / 'clinic.duckdb'}",
+        f"sqlite:///{folder / 'clinic.ledger'}",
+        Privacy(Neighbors.ADD_REMOVE, "patients.id", budget, budget),
+        (),
+        tables or (PATIENTS, VISITS),
+    )
+
+
+def in_files(folder, kind):
+    def moved(table):
+        return replace(table, source=Files((str(folder / f"{table.name}.{kind}"),), kind))
+
+    return schema_of(folder, moved(PATIENTS), moved(VISITS), engine=MEMORY)
+
+
+def count(resolved, table):
+    source = resolved.relations[table]
+    engine = engine_for(resolved)
+    try:
+        where = f"'{source.patterns[0]}'" if isinstance(source, Files) else table
+        return engine.public(f"SELECT count(*) FROM {where}", {})[0][0]
+    finally:
+        engine.close()
+
+
+def touch(path):
+    status = path.stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+
+
+@pytest.mark.parametrize("kind", ["engine", "parquet", "csv"])
+def test_opening_registers_version_1_once(folder, kind):
+    schema = schema_of(folder) if kind == "engine" else in_files(folder, kind)
+    ledger = Memory()
+    first, second = register(schema, ledger), register(schema, ledger)
+    assert first == second and first.version == 1 and len(ledger.versions) == 1
+    assert first.physical["patients"] == {"id": t.BIGINT, "sex": t.TEXT}
+    assert first.physical["visits"] == {"patient": t.BIGINT, "cost": t.DOUBLE}
+    assert count(first, "visits") == 2
+    check_unchanged(schema, ledger)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"), [("engine", "clinic.duckdb"), ("parquet", "visits.parquet"), ("csv", "visits.csv")]
+)
+def test_changed_data_is_not_served_until_registered(folder, kind, file):
+    schema = schema_of(folder) if kind == "engine" else in_files(folder, kind)
+    ledger = Memory()
+    register(schema, ledger)
+    touch(folder / file)
+    for ask in (register, check_unchanged):
+        with pytest.raises(StaleData, match="not the registered version") as caught:
+            ask(schema, ledger)
+        assert caught.value.hint == "The owner registers it with: dpsql data changed SCHEMA"
+    assert register(schema, ledger, changed=True).version == 2
+    assert register(schema, ledger).version == 2
+
+
+def test_the_message_names_the_table(folder):
+    schema, ledger = in_files(folder, "parquet"), Memory()
+    register(schema, ledger)
+    touch(folder / "visits.parquet")
+    with pytest.raises(StaleData, match='the data of "visits" is'):
+        register(schema, ledger)
+
+
+def test_globs_pin_the_set_of_files(folder):
+    pattern = Files((str(folder / "visits*.parquet"),), "parquet")
+    schema = schema_of(folder, PATIENTS, replace(VISITS, source=pattern))
+    ledger = Memory()
+    assert register(schema, ledger).relations["visits"] == Files((str(folder / "visits.parquet"),), "parquet")
+    (folder / "visits2.parquet").write_bytes((folder / "visits.parquet").read_bytes())
+    with pytest.raises(StaleData):
+        register(schema, ledger)
+    resolved = register(schema, ledger, changed=True)
+    assert [Path(path).name for path in resolved.relations["visits"].patterns] == ["visits.parquet", "visits2.parquet"]
+
+
+def test_paths_are_relative_so_a_dataset_can_move(folder, tmp_path_factory):
+    ledger = Memory()
+    register(in_files(folder, "csv"), ledger)
+    moved = tmp_path_factory.mktemp("moved") / "data"
+    os.rename(folder, moved)
+    resolved = register(in_files(moved, "csv"), ledger)
+    assert resolved.version == 1 and count(resolved, "visits") == 2
+
+
+@pytest.mark.parametrize(
+    ("visits", "message"),
+    [
+        (replace(VISITS, columns=(*VISITS.columns, column("ward", t.TEXT))), 'no column "ward"'),
+        (replace(VISITS, unique=(("patient",),)), r'\(patient\) of "visits" is declared unique'),
+        (replace(VISITS, columns=(column("patient", t.TEXT), VISITS.columns[1])), "is BIGINT in the data and text"),
+        (replace(VISITS, source=EngineTable(("none",))), "cannot read a source"),
+        (replace(VISITS, source=Files(("/nowhere/*.parquet",), "parquet")), '"visits" matches no file'),
+    ],
+)
+def test_a_failed_check_registers_nothing(folder, visits, message):
+    ledger = Memory()
+    with pytest.raises(OperationalError, match=message):
+        register(schema_of(folder, PATIENTS, visits), ledger)
+    assert ledger.versions == []
+
+
+def test_an_id_has_the_physical_type_at_both_ends_of_a_reference(folder):
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        db.execute("ALTER TABLE patients ALTER id TYPE INTEGER")
+    with pytest.raises(OperationalError, match='the id "id" of "patients" is INTEGER'):
+        register(schema_of(folder), Memory())
+
+
+def test_unique_counts_after_sanitising(folder):
+    sex = Column("sex", Domain(t.TEXT, values=("f", "m")))  # both "x" become NULL
+    columns = (PATIENTS.columns[0], sex)
+    assert register(schema_of(folder, replace(PATIENTS, columns=columns, unique=(("sex",),))), Memory()).version == 1
+    with pytest.raises(OperationalError, match="declared unique"):
+        register(schema_of(folder, replace(PATIENTS, unique=(("sex",),))), Memory())
+
+
+def test_a_new_claim_has_to_be_checked(folder):
+    ledger = Memory()
+    register(schema_of(folder), ledger)
+    with pytest.raises(StaleData, match='the schema of "visits" is not the one that was checked'):
+        register(schema_of(folder, PATIENTS, replace(VISITS, unique=(("patient",),))), ledger)
+    cost = column("cost", t.DOUBLE, lower=Fraction(0), upper=Fraction(9))
+    bounded = replace(VISITS, columns=(VISITS.columns[0], cost))
+    assert register(schema_of(folder, PATIENTS, bounded), ledger).version == 1  # bounds of other columns are no claim
+
+
+def test_bounds_of_a_key_are_a_claim(folder):
+    ledger = Memory()
+    register(schema_of(folder), ledger)
+    bounded = replace(PATIENTS, columns=(column("id", lower=Fraction(0), upper=Fraction(1)), PATIENTS.columns[1]))
+    with pytest.raises(StaleData, match="checked"):
+        register(schema_of(folder, bounded, VISITS), ledger)
+
+
+def test_a_collation_is_refused(folder):
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        db.execute("CREATE OR REPLACE TABLE patients (id BIGINT, sex TEXT COLLATE NOCASE)")
+    with pytest.raises(OperationalError, match='"sex" of "patients" has a collation'):
+        register(schema_of(folder), Memory())
+
+
+def test_files_of_a_source_have_one_shape(folder):
+    with duckdb.connect() as db:
+        db.execute(f"COPY (SELECT 1::BIGINT AS patient, '7' AS cost) TO '{folder / 'visits2.parquet'}'")
+    source = Files((str(folder / "visits*.parquet"),), "parquet")
+    with pytest.raises(OperationalError, match="differ in their types"):
+        register(schema_of(folder, PATIENTS, replace(VISITS, source=source)), Memory())
+
+
+def test_text_files_are_served_from_a_typed_snapshot_beside_the_ledger(folder):
+    schema, ledger = in_files(folder, "csv"), Memory()
+    resolved = register(schema, ledger)
+    (path,) = resolved.relations["visits"].patterns
+    assert Path(path).is_relative_to(folder / "clinic.ledger.snapshots")
+    Path(path).unlink()  # it can be made again from the pinned file
+    assert count(register(schema, ledger), "visits") == 2
+
+
+def test_a_failed_snapshot_leaves_nothing_to_serve(folder):
+    with open(folder / "visits.csv", "a") as stream:
+        stream.write("1,2,3\n")
+    ledger = Memory()
+    with pytest.raises(OperationalError, match=r'"visits\.csv", line 4'):
+        register(in_files(folder, "csv"), ledger)
+    assert ledger.versions == [] and not list(folder.glob("clinic.ledger.snapshots/*/*visits*"))
+
+
+def test_the_engine_reads_the_registered_files_only(folder):
+    engine = engine_for(register(in_files(folder, "parquet"), Memory()))
+    with pytest.raises(duckdb.Error, match="disabled by configuration"):
+        engine._cursor().execute(f"SELECT * FROM '{folder / 'visits.csv'}'")
+    engine.close()
+
+
+def test_data_that_changes_during_the_check_is_not_registered(folder, monkeypatch):
+    schema, ledger, check = in_files(folder, "parquet"), Memory(), versions._check
+
+    def and_touch(*args):
+        touch(folder / "visits.parquet")
+        return check(*args)
+
+    monkeypatch.setattr(versions, "_check", and_touch)
+    with pytest.raises(StaleData, match="changed while"):
+        register(schema, ledger)
+    assert ledger.versions == []
+
+
+def test_a_race_for_version_1_ends_with_one_version(folder):
+    """Whoever comes second serves what the first registered, or nothing."""
+    schema = in_files(folder, "parquet")
+
+    class Slow(Memory):
+        def current_version(self):
+            found = super().current_version()
+            if not self.versions:  # the other process registers after we looked
+                self.versions.append(self.others)
+            return found
+
+    honest = Memory()
+    register(schema, honest)
+    ledger = Slow()
+    ledger.others = honest.versions[0]
+    assert register(schema, ledger).version == 1 and len(ledger.versions) == 1
+    ledger = Slow()
+    ledger.others = replace(honest.versions[0], identity=json.dumps({"files": {}, "database": [], "claims": {}}))
+    with pytest.raises(StaleData):
+        register(schema, ledger)
+
+
+def test_processes_that_open_at_once_all_succeed(folder):
+    (folder / "clinic.yaml").write_text(
+        "dpsql: 1\n"
+        "privacy: {neighbors: add_remove, unit: patients.id, budget: {epsilon: 1, delta: 1e-6}, query: {epsilon: 1}}\n"
+        "tables:\n"
+        "  patients: {source: patients.csv, unit: id, unique: [id],"
+        " columns: {id: {type: bigint}, sex: {type: text}}}\n"
+        "  visits: {source: visits.csv, unit: {patient: patients.id},"
+        " columns: {patient: {type: bigint}, cost: {type: double, bounds: [0, 10]}}}\n"
+    )
+    program = (
+        "import sys\n"
+        "from dpsql.ledger.base import Account, Binding\n"
+        "from dpsql.ledger.sqlite import open_ledger\n"
+        "from dpsql.schema.load import load_schema\n"
+        "from dpsql.versions import register\n"
+        "schema = load_schema(sys.argv[1])\n"
+        "ledger = open_ledger(schema.ledger, Binding('patients.id', 'add_remove', 1), Account('dataset', 1, 0))\n"
+        "print(register(schema, ledger).version)\n"
+    )
+    command = [sys.executable, "-c", program, str(folder / "clinic.yaml")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [process.communicate() for process in running] == [("1\n", "")] * 4
