@@ -1,0 +1,72 @@
+# Everything runs in .venv, which the targets make themselves. Written for GNU make 3.81 and later.
+#   make PYTHON=/path/to/python3.12 test      another interpreter
+#   make JOBS=1 test                          one process
+
+PYTHON ?= python3
+JOBS   ?= auto
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUN    := $(VENV)/run.stamp
+DEV    := $(VENV)/dev.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types stat mutants golden bench clean
+
+help:
+	@echo 'make setup     .venv with dpsql and the tools of development'
+	@echo 'make demo      a small hospital, five queries, their cost'
+	@echo 'make test      all tests but the slow statistical ones'
+	@echo 'make lint      ruff'
+	@echo 'make types     mypy --strict'
+	@echo 'make stat      the slow statistical tests'
+	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
+	@echo 'make golden    rewrite the golden files; read the diff'
+	@echo 'make bench     sampler, compile, overhead, accuracy'
+	@echo 'make clean     remove .venv and caches'
+
+$(RUN): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'dpsql needs Python 3.11 or later: make PYTHON=/path/to/python3.11' >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(DEV): $(RUN)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+setup: $(DEV)
+
+# The demo needs only what dpsql needs at run time.
+demo: $(RUN)
+	$(BIN)/dpsql demo
+
+test: $(DEV)
+	$(BIN)/python -m pytest -m 'not stat' -n $(JOBS) --dist worksteal
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+
+types: $(DEV)
+	$(BIN)/mypy
+
+stat: $(DEV)
+	$(BIN)/python -m pytest -m stat -n $(JOBS)
+
+mutants: $(DEV)
+	$(BIN)/python tests/mutants.py
+
+golden: $(DEV)
+	@if [ -n "$$CI" ]; then echo 'golden files are rewritten by a person, who reads the diff, not in CI' >&2; exit 1; fi
+	DPSQL_GOLDEN=write $(BIN)/python -m pytest tests/golden
+	git diff --stat -- tests/golden
+
+bench: $(DEV)
+	$(BIN)/python -m benchmarks.sampler
+	$(BIN)/python -m benchmarks.compile
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.accuracy
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist dpsql.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
