@@ -75,10 +75,14 @@ def charge_at_random(path: str, delta: str, seed: int) -> Outcome:
     return outcomes, bodies
 
 
+def keep_barrier(start: Barrier) -> None:
+    START.append(start)
+
+
 def run_processes(path: str, delta: str) -> Outcome:
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(PROCESSES)
-    with ProcessPoolExecutor(PROCESSES, context, initializer=START.append, initargs=(start,)) as pool:
+    with ProcessPoolExecutor(PROCESSES, context, initializer=keep_barrier, initargs=(start,)) as pool:
         runs = [pool.submit(charge_at_random, path, delta, seed) for seed in range(PROCESSES)]
         results = [run.result(timeout=60) for run in runs]
     return sum((counted for counted, _ in results), Counter()), set().union(*(seen for _, seen in results))
