@@ -1,0 +1,1 @@
+"""What the owner declares: tables, units, bounds and budgets."""

@@ -7,6 +7,7 @@ key that it stands under, never by YAML's guess (where `no` is false, `1e-7` tex
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -155,8 +156,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> SchemaEr
 
 
 def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
-    at_line = text.split("\n")[line - 1]
-    if at_line.startswith("\t") or "\\t" in str(error.problem):
+    # YAML's own line breaks, since it counted the lines; a complaint at the end may stand past the last one.
+    lines = re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
+    if lines[min(line, len(lines)) - 1].startswith("\t") or "\\t" in str(error.problem):
         return "YAML indents with spaces, not tabs."
     if error.context in ("while scanning an alias", "while scanning an anchor"):
         return "Put text that begins with * or & in quotes."

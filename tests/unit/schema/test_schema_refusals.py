@@ -323,6 +323,14 @@ def test_an_alias_bomb_costs_nothing(tmp_path: Path) -> None:
     assert "anchor" in refusal(path).message
 
 
+def test_lines_may_end_in_other_ways(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_bytes(VALID.replace("epsilon: 8", "epsilon: 0").replace("\n", "\r\n").encode())
+    assert f"{path}:7: " in refusal(path).message
+    path.write_bytes((VALID + "0\x85").encode())
+    assert "is not YAML" in refusal(path).message
+
+
 def test_a_missing_file_suggests_its_neighbor(tmp_path: Path) -> None:
     (tmp_path / "clinic.yaml").write_text(VALID)
     error = refusal(tmp_path / "clinik.yaml")
