@@ -2,7 +2,7 @@
 
 Law: every figure is an exact rational, and rounds so that privacy is never overstated.
 
-Conversion (Canonne, Kamath, Steinke 2020, Proposition 12). A rho-zCDP mechanism is (epsilon, delta)-DP for
+Conversion (Canonne, Kamath, Steinke 2020). A rho-zCDP mechanism is (epsilon, delta)-DP for
 
     delta = exp((a - 1)(a rho - epsilon)) / (a - 1) * (1 - 1/a)^a,        any order a > 1.
 

@@ -102,7 +102,7 @@ def loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
     Privacy: discrete Laplace is (l1/scale)-DP (Ghosh, Roughgarden, Sundararajan 2012). A cell that moves by d is
     (d/scale)-DP, so d^2/(2 scale^2)-zCDP (Bun, Steinke 2016, Proposition 3.3); cells are independent, so these
     add up to l2^2/(2 scale^2), never more than (l1/scale)^2/2. Discrete Gaussian is l2^2/(2 sigma^2)-zCDP in any
-    number of cells (Canonne, Kamath, Steinke 2020, Theorem 14), and not pure.
+    number of cells (Canonne, Kamath, Steinke 2020), and not pure.
     """
     match mechanism:
         case Laplace(scale):

@@ -10,7 +10,7 @@ integer v <= k, over all keys by at most k * l0; under change_one, once up and o
 Thresholds. Call a key *exclusive* if its count is 0 in one of two neighbors. Given that no exclusive key leaves,
 which has probability >= 1 - delta on each side, both answers are the noisy counts of the common keys (independent
 draws, so the condition does not touch them), post-processed. That is delta-approximate zCDP as Bun and Steinke
-(2016, Definition 8.1) define it, with the rho of the noise. Each side counts its own exclusive keys only, so delta
+(2016, section 8) define it, with the rho of the noise. Each side counts its own exclusive keys only, so delta
 does not double under change_one. The norms of the noise are l1 = c k l0 and l2^2 = c k^2 l0 (sum v^2 <= k sum v).
 With p(v) = P(v + X > T), the exclusive keys leave with probability at most sum p(v_i) <= k l0 max_v p(v)/v; p is
 convex for v <= T (its differences are the pmf at T - v), so p(v)/v is largest at v = 1 or v = k:
@@ -24,7 +24,9 @@ sum m_i^2 <= (k 2^16)^2 =: M^2, hence sum p(m_i) <= M^2 max_m p(m)/m^2, which is
 bound of `tails`, ln p(m) - 2 ln m falls, then rises, as m grows to T/2 (m times the hazard rate at T - m grows
 there, by hazard(x) - x < 1/x); so the maximum is at an end, where we evaluate it:
 
-    delta = max(p(k 2^16), k^2 l0 p(2^16/sqrt(l0))),     T >= 2 k 2^16.
+    delta = max(p(k 2^16), k^2 l0 p(2^16/sqrt(l0))),     T >= 2 k 2^16 and T >= k 2^16 + sigma.
+
+Masses are rounded down in SQL, and p grows with m, so the unrounded ones bound them.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ class OptimalSelection:
 
     Privacy: counts n and n + v: where both densities are positive their ratio is at most exp(v/scale), and only
     the v topmost values of n + v have none at n (by symmetry the lowest of n): mass delta(v). So one key is
-    (v/scale, delta(v))-DP, hence delta(v)-approximate v^2/(2 scale^2)-zCDP (Bun, Steinke 2016, Lemma 8.2).
+    (v/scale, delta(v))-DP, hence delta(v)-approximate v^2/(2 scale^2)-zCDP (Bun, Steinke 2016, section 8).
     delta(0) = 0 and delta is convex, so over all keys sum delta(v_i) <= c l0 delta(k), sum v_i^2 <= c l0 k^2.
     """
 
@@ -190,7 +192,7 @@ def _weighted_square(reach: Reach) -> int:
 
 def _weighted_delta(sigma: Fraction, threshold: int, reach: Reach) -> Fraction:
     k, l0 = reach.group_size, reach.l0
-    if threshold < 2 * k * WEIGHT_ONE:
+    if threshold < 2 * k * WEIGHT_ONE or threshold < k * WEIGHT_ONE + sigma:
         return Fraction(1)
     # The least mass is rounded up, to an integer, which moves the tail outward.
     least = key_weight(l0) + 1

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 from dpsql.privacy.certify import decimal
 
-_DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _OUTWARD = 1 + Fraction(1, 10**30)
-"""Covers a dozen decimal operations of 60 digits, also where a dozen digits are lost by 1 - q at large scales."""
+"""Covers a dozen decimal operations of 50 digits, also where a dozen digits are lost by 1 - q at large scales."""
 
 _FLOAT_OUTWARD = 1 + Fraction(1, 1 << 20)
 """Covers exp and erfc of the C library (a few ulp) and their rounded arguments (x^2 2^-50 for x below 40)."""
@@ -88,7 +88,8 @@ def gaussian_tail(sigma: Fraction, m: int) -> Fraction:
         return Fraction(1)
     s = float(sigma)
     if sigma < _SUMMED:
-        terms = (math.exp(-0.5 * (x / s) ** 2) for x in range(m, m + int(40 * s) + 2))
+        # What is left out is below exp(-50) of the first term.
+        terms = (math.exp(-0.5 * (x / s) ** 2) for x in range(m, m + int(10 * s) + 3))
         return _bounded(math.fsum(terms) / _normalizer(s))
     # Below sigma the integral from m - 1 bounds the sum of any falling function.
     start = m - 0.5 if m - 0.5 >= s else m - 1.0

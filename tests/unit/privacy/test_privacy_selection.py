@@ -178,6 +178,12 @@ def test_weighted_delta(rho: F, reach: Reach) -> None:
         assert max(chance(mass, selection.threshold - WEIGHT_ONE) for mass in cases) > float(DELTA)
 
 
+def test_weighted_claims_nothing_outside_its_proof() -> None:
+    assert WeightedGaussian(F(1000), 2 * WEIGHT_ONE - 1, Reach(4)).loss.delta == 1
+    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE - 1, Reach(4)).loss.delta == 1
+    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE, Reach(4)).loss.delta < 1
+
+
 def test_weighted_masses_stay_within_the_norm() -> None:
     for t in range(1, 3000):
         assert t * key_weight(t) ** 2 <= WEIGHT_ONE**2 < t * (key_weight(t) + 1) ** 2
