@@ -21,7 +21,7 @@ from dpsql.errors import OperationalError
 from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.model import Column, Files, Source
 from dpsql.schema.places import database_path
-from dpsql.types import Kind, Type
+from dpsql.types import Kind, Type, decimal
 
 _EXACT = Context(prec=100)
 
@@ -202,7 +202,9 @@ def _typed(column: Column, is_id: bool) -> str:
     Privacy: an id keeps its spelling. TRY_CAST makes 7 of '007', ' 7' and '7.4', and would merge three units; so
     an id whose text is not what its value prints as becomes NULL (SOUNDNESS 3).
     """
-    name, target = identifier(column.name), spelling(column.type)
+    name = identifier(column.name)
+    # Parquet has no 128-bit integers: DuckDB writes them as doubles, which would round.
+    target = spelling(decimal(38, 0) if column.type.kind is Kind.HUGEINT else column.type)
     value = f"TRY_CAST({name} AS {target})"
     if is_id and column.type.kind is not Kind.TEXT:
         value = f"CASE WHEN CAST({value} AS VARCHAR) = {name} THEN {value} END"

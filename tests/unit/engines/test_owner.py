@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import duckdb
 import pytest
@@ -127,6 +128,22 @@ def test_fields_are_cast_row_by_row(load):
         (1, Decimal("1.01"), 1000.0, dt.date(2020, 1, 2), dt.datetime(2020, 1, 2, 3, 4, 5), True, "x"),
         (None, None, None, None, None, None, None),
     ]
+
+
+def test_every_type_survives_the_snapshot(load):
+    cases = [
+        (t.HUGEINT, "9007199254740993", 9007199254740993),
+        (t.decimal(30, 3), "123456789012345678901234567.891", Decimal("123456789012345678901234567.891")),
+        (t.TIMESTAMPTZ, "2020-01-02 03:04:05+01", dt.datetime(2020, 1, 2, 2, 4, 5, tzinfo=dt.UTC)),
+        (t.TIME, "01:02:03", dt.time(1, 2, 3)),
+        (t.UUID, "00000000-0000-0000-0000-000000000001", UUID(int=1)),
+        (t.INTERVAL, "3 days", dt.timedelta(days=3)),
+        (t.REAL, "0.5", 0.5),
+        (t.SMALLINT, "-7", -7),
+    ]
+    columns = [column(f"c{at}", type_) for at, (type_, _, _) in enumerate(cases)]
+    header, line = ",".join(c.name for c in columns), ",".join(text for _, text, _ in cases)
+    assert load(f"{header}\n{line}\n", columns) == [tuple(value for _, _, value in cases)]
 
 
 def test_columns_are_found_by_name_in_any_order_and_file(load):
