@@ -1,0 +1,245 @@
+"""The canonical form of a bound plan: the same question, however it is spelled, has the same text.
+
+Only rewritings that hold for every row, NULL included: AND and OR flattened, sorted and without repeats;
+comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN; NOT pushed down; whole numbers `> n` to `>= n + 1`;
+operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from dpsql.plan.expr import (
+    FALSE,
+    TRUE,
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Clip,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Quantise,
+)
+from dpsql.plan.nodes import (
+    Aggregate,
+    CountDistinctUnits,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Filter,
+    Gather,
+    Join,
+    MeanValues,
+    Measure,
+    Node,
+    Project,
+    Scan,
+    Sum,
+    SumValues,
+    Table,
+    Weigh,
+)
+from dpsql.plan.walk import map_expr
+from dpsql.types import BIGINT
+
+VERSION = 1
+"""Part of every key: stored releases of another form are not mistaken for this one's."""
+
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def canonical_expr(expr: Expr) -> str:
+    return _text(map_expr(expr, _simplified))
+
+
+def canonical_measure(measure: Measure) -> str:
+    match measure:
+        case CountRows():
+            return "count_rows"
+        case CountDistinctUnits():
+            return "count_units"
+        case CountValues(arg):
+            return f"count({canonical_expr(arg)})"
+        case SumValues(arg):
+            return f"sum({canonical_expr(arg)})"
+        case MeanValues(arg):
+            return f"mean({canonical_expr(arg)})"
+        case _:
+            assert_never(measure)
+
+
+def canonical_plan(node: Node) -> str:
+    """The text of a bound plan."""
+    match node:
+        case Table():
+            columns = ",".join(f"{name}:{field.name}" for name, field in node.columns)
+            return f"table({node.table};{columns})"
+        case Filter():
+            rows, conditions = _merged(node)
+            return f"filter({rows};{canonical_expr(And(conditions) if len(conditions) > 1 else conditions[0])})"
+        case Project():
+            columns = ",".join(f"{c.name}={canonical_expr(c.expr)}" for c in node.columns)
+            return f"project({canonical_plan(node.input)};{columns})"
+        case Join():
+            sides = f"{canonical_plan(node.left)};{canonical_plan(node.right)}"
+            return f"join({node.kind.value};{sides};{canonical_expr(node.condition)})"
+        case Aggregate():
+            keys = ",".join(sorted(canonical_expr(key.expr) for key in node.keys))
+            measures = ",".join(sorted(canonical_measure(measure) for measure in node.measures))
+            return f"v{VERSION}:aggregate({canonical_plan(node.input)};{keys};{measures})"
+        case Scan() | Weigh() | Sum() | CountUnits() | Gather():
+            raise TypeError("the canonical form is that of the bound plan")
+        case _:
+            assert_never(node)
+
+
+def _merged(node: Filter) -> tuple[str, tuple[Expr, ...]]:
+    conditions: list[Expr] = []
+    rows: Node = node
+    while isinstance(rows, Filter):
+        conditions.append(rows.condition)
+        rows = rows.input
+    return canonical_plan(rows), tuple(conditions)
+
+
+# --- rewriting -------------------------------------------------------------------------------------------------------
+
+
+def _simplified(expr: Expr) -> Expr:
+    match expr:
+        case Compare():
+            return _compare(expr)
+        case And(args):
+            return _connected(And, args)
+        case Or(args):
+            return _in_lists(_connected(Or, args))
+        case Not(arg):
+            return _negated(arg)
+        case InList(arg, values):
+            return InList(arg, tuple(sorted(set(values), key=_text)))
+        case Arithmetic(op, left, right) if op in ("+", "*") and _text(left) > _text(right):
+            return Arithmetic(op, right, left, expr.type, expr.fits)
+        case _:
+            return expr
+
+
+def _compare(expr: Compare) -> Expr:
+    op, left, right = expr.op, expr.left, expr.right
+    if op in ("=", "<>"):
+        return expr if _text(left) <= _text(right) else Compare(op, right, left)
+    if op in (">", ">="):
+        op, left, right = ("<" if op == ">" else "<="), right, left
+    whole = left.type.is_integer and right.type.is_integer
+    if op == "<" and whole and isinstance(left, Literal) and isinstance(left.value, int) and left.value < 2**62:
+        return Compare("<=", Literal(left.value + 1, BIGINT), right)
+    if op == "<" and whole and isinstance(right, Literal) and isinstance(right.value, int) and right.value > -(2**62):
+        return Compare("<=", left, Literal(right.value - 1, BIGINT))
+    return Compare(op, left, right)
+
+
+def _connected(kind: Callable[[tuple[Expr, ...]], And | Or], args: tuple[Expr, ...]) -> Expr:
+    flat: list[Expr] = []
+    for arg in args:
+        nested = isinstance(arg, And | Or) and type(arg) is kind
+        flat += arg.args if nested and isinstance(arg, And | Or) else [arg]
+    neutral = TRUE if kind is And else FALSE
+    parts = {_text(part): part for part in flat if part != neutral}
+    ordered = tuple(parts[text] for text in sorted(parts))
+    if not ordered:
+        return neutral
+    return ordered[0] if len(ordered) == 1 else kind(ordered)
+
+
+def _in_lists(expr: Expr) -> Expr:
+    """x = 1 OR x IN (2, 3) is x IN (1, 2, 3)."""
+    if not isinstance(expr, Or):
+        return _equality_as_list(expr)
+    lists: dict[str, InList] = {}
+    others: list[Expr] = []
+    for arg in map(_equality_as_list, expr.args):
+        if isinstance(arg, InList):
+            key = _text(arg.arg)
+            values = lists[key].values if key in lists else ()
+            lists[key] = InList(arg.arg, tuple(sorted(set(values + arg.values), key=_text)))
+        else:
+            others.append(arg)
+    return _connected(Or, (*others, *lists.values()))
+
+
+def _equality_as_list(expr: Expr) -> Expr:
+    match expr:
+        case Compare("=", Literal() as literal, arg) if literal.value is not None and not isinstance(arg, Literal):
+            return InList(arg, (literal,))
+        case Compare("=", arg, Literal() as literal) if literal.value is not None and not isinstance(arg, Literal):
+            return InList(arg, (literal,))
+        case _:
+            return expr
+
+
+def _negated(arg: Expr) -> Expr:
+    match arg:
+        case Not(inner):
+            return inner
+        case Compare():
+            return _compare(Compare(_NEGATED[arg.op], arg.left, arg.right))
+        case And(args):
+            return _in_lists(_connected(Or, tuple(_negated(part) for part in args)))
+        case Or(args):
+            return _connected(And, tuple(_negated(part) for part in args))
+        case Literal(bool() as value):
+            return Literal(not value, arg.type)
+        case _:
+            return Not(arg)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _text(expr: Expr) -> str:
+    match expr:
+        case Column():
+            return f"[{expr.name}]"
+        case Literal():
+            return f"{type(expr.value).__name__}:{expr.type}:{expr.value!r}"
+        case Compare():
+            # One equality and a list of one are the same question.
+            as_list = _equality_as_list(expr)
+            return _text(as_list) if isinstance(as_list, InList) else _list(expr.op, (expr.left, expr.right))
+        case And():
+            return _list("and", expr.args)
+        case Or():
+            return _list("or", expr.args)
+        case Not():
+            return _list("not", (expr.arg,))
+        case IsNull():
+            return _list("is_null", (expr.arg,))
+        case InList():
+            return _list("in", (expr.arg, *expr.values))
+        case Arithmetic():
+            return _list(f"{expr.op}:{expr.type}", (expr.left, expr.right))
+        case Case():
+            parts = tuple(part for branch in expr.branches for part in branch)
+            return _list(f"case:{expr.type}", (*parts, expr.otherwise))
+        case Cast():
+            return _list(f"cast:{expr.type}", (expr.arg,))
+        case Call():
+            return _list(f"{expr.function}:{expr.type}", expr.args)
+        case Clip():
+            return _list(f"clip:{expr.lower}:{expr.upper}", (expr.arg,))
+        case Quantise():
+            return _list(f"quantise:{expr.grid}:{expr.lower}:{expr.upper}", (expr.arg,))
+        case _:
+            assert_never(expr)
+
+
+def _list(head: str, args: tuple[Expr, ...]) -> str:
+    return f"({head} {' '.join(_text(arg) for arg in args)})"

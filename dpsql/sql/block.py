@@ -1,0 +1,337 @@
+"""One block over private rows that aggregates: its release, and the post-processing that takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.analysis.canon import canonical_expr, canonical_measure
+from dpsql.errors import Error, GroupingError, InvalidSyntax, Unsupported
+from dpsql.plan.expr import Expr
+from dpsql.plan.nodes import Aggregate, Measure, Named
+from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, measure_type
+from dpsql.sql.bind import Binder, star_columns
+from dpsql.sql.bind_expr import bind_expr
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.sandboxed import check_function
+from dpsql.types import DOUBLE, Type
+
+CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
+           "windows", "with_", "kind")  # fmt: skip
+BARS = {
+    "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
+    "dp_interval_low": "low", "dp_interval_high": "high",
+}  # fmt: skip
+NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos"}
+
+
+@dataclass(frozen=True)
+class ReleaseColumn:
+    """A column of the release as post-processing reads it; `source` is a key's or measure's place, and what of it."""
+
+    name: str
+    type: Type
+    kind: str  # key, value, stderr, low, high
+    place: int
+
+
+@dataclass(frozen=True)
+class ErrorBar:
+    """The output columns, behind those asked for, that hold the error of one of them."""
+
+    stderr: int
+    low: int
+    high: int
+
+
+class ReleaseBlock:
+    """Collects keys and measures while it rewrites the block; columns get their names once all are known."""
+
+    def __init__(
+        self, select: exp.Select, binder: Binder, name: str, sub_select: Callable[[exp.Expr], exp.Query], top: bool
+    ) -> None:
+        only(select, *CLAUSES)
+        self._select = select
+        self._name = name
+        self._sub_select = sub_select
+        relation = binder.rows(select)
+        self._scope = relation.scope
+        self._items = self._expanded()
+        self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
+        self._keys = self._bind_keys()
+        self._measures: list[Measure] = []
+        self._pending: list[tuple[exp.Identifier, str, Expr | Measure]] = []
+        self._inlining: set[str] = set()
+        self.errors: tuple[ErrorBar | None, ...] = ()
+        self.post = self._post_select(top)
+        keys = sorted(self._keys, key=canonical_expr)
+        measures = sorted(self._measures, key=canonical_measure)
+        self.columns = self._columns(keys, measures)
+        named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
+        self.aggregate = Aggregate(relation.node, named, tuple(measures))
+
+    # --- keys --------------------------------------------------------------------------------------------------------
+
+    def _expanded(self) -> list[exp.Expr]:
+        """SELECT items with * written out and every item named."""
+        items: list[exp.Expr] = []
+        for item in self._select.expressions:
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+                for column in star_columns(item, self._scope):
+                    reference = exp.column(exp.to_identifier(column.name, quoted=True))
+                    items.append(exp.alias_(reference, column.name, quoted=True))
+            elif isinstance(item, exp.Alias):
+                items.append(item)
+            else:
+                items.append(exp.alias_(item, output_name(item), quoted=True, copy=False))
+        return items
+
+    def _bind_keys(self) -> list[Expr]:
+        group, distinct = self._select.args.get("group"), self._select.args.get("distinct")
+        if distinct is not None:
+            only(distinct)
+        if group is None:
+            if distinct is None or any(holds_aggregate(item) for item in self._items):
+                return []
+            return _unique([bind_expr(item.this, self._scope) for item in self._items])
+        only(group, "expressions", "all")
+        if group.args.get("all"):
+            nodes = [item.this for item in self._items if not holds_aggregate(item)]
+        else:
+            nodes = [self._key_node(node) for node in group.expressions]
+        for node in nodes:
+            if holds_aggregate(node):
+                raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
+        return _unique([bind_expr(node, self._scope) for node in nodes])
+
+    def _key_node(self, node: exp.Expr) -> exp.Expr:
+        """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""
+        if isinstance(node, exp.Literal) and not node.args.get("is_string"):
+            place = int(node.this) if str(node.this).isdigit() else 0
+            if not 1 <= place <= len(self._items):
+                raise InvalidSyntax(f"GROUP BY position {node.this} is not in the select list", span=span_of(node),
+                                    sqlstate="42P10")  # fmt: skip
+            found: exp.Expr = self._items[place - 1].this
+            return found
+        if isinstance(node, exp.Column) and not node.table and self._scope.lookup(node) is None:
+            aliased: exp.Expr | None = self._aliases.get(node.name.lower())
+            return aliased if aliased is not None else node
+        return node
+
+    # --- the block as post-processing --------------------------------------------------------------------------------
+
+    def _post_select(self, top: bool) -> exp.Select:
+        items = [exp.Alias(this=self._post(item.this), alias=item.args["alias"]) for item in self._items]
+        select = exp.Select(expressions=items)
+        select.set("from_", exp.From(this=exp.to_table(self._name)))
+        if self._select.args.get("having") is not None:
+            only(self._select.args["having"], "this")
+            select.set("where", exp.Where(this=self._post(self._select.args["having"].this)))
+        for clause in ("qualify", "windows", "distinct", "limit", "offset"):
+            value = self._select.args.get(clause)
+            if value is not None and value != []:
+                select.set(clause, [self._post(v) for v in value] if isinstance(value, list) else self._post(value))
+        if self._select.args.get("order") is not None:
+            select.set("order", self._post_order(self._select.args["order"]))
+        if top and select.args.get("distinct") is None:
+            self.errors = self._error_bars(select)
+        return select
+
+    def _post_order(self, order: exp.Order) -> exp.Order:
+        """ORDER BY: an output alias first, then what the block computes."""
+        only(order, "expressions")
+        result: list[exp.Expr] = []
+        for ordered in order.expressions:
+            inner = ordered.this
+            is_alias = isinstance(inner, exp.Column) and not inner.table and self._is_output(inner.name)
+            is_place = isinstance(inner, exp.Literal)
+            result.append(_rebuilt(ordered, lambda n: n) if is_alias or is_place else self._post(ordered))
+        return exp.Order(expressions=result)
+
+    def _is_output(self, name: str) -> bool:
+        return any(item.alias.lower() == name.lower() for item in self._items)
+
+    def _error_bars(self, select: exp.Select) -> tuple[ErrorBar | None, ...]:
+        """Columns of errors behind those asked for, so that they are ordered and cut along with them."""
+        bars: list[ErrorBar | None] = []
+        asked = len(self._items)
+        extra: list[exp.Expr] = []
+        for item in self._items:
+            node = _unwrapped(item.this)
+            if not is_aggregate(node):
+                bars.append(None)
+                continue
+            measure = self._register(node)
+            places = []
+            for kind in ("stderr", "low", "high"):
+                places.append(asked + len(extra))
+                extra.append(exp.alias_(self._reference(kind, measure), f"_error{len(extra)}", quoted=True))
+            bars.append(ErrorBar(*places))
+        select.set("expressions", select.expressions + extra)
+        return tuple(bars)
+
+    def _post(self, node: exp.Expr) -> exp.Expr:
+        """The node over the release's columns; a private column that is left over is refused."""
+        if isinstance(node, exp.Subquery):
+            return exp.Subquery(this=self._sub_select(node.this))
+        if isinstance(node, exp.Query):
+            return self._sub_select(node)
+        if isinstance(node, exp.Window):
+            inner = _rebuilt(node.this, self._post)
+            return _rebuilt(node, lambda n: inner if n is node.this else self._post(n))
+        bar = self._bar(node)
+        if bar is not None:
+            return bar
+        if is_aggregate(node):
+            return self._reference("value", self._register(node))
+        key = self._as_key(node)
+        if key is not None:
+            return self._reference("key", key)
+        if isinstance(node, exp.Column):
+            return self._alias_or_refuse(node)
+        check_function(node)
+        return _integer_division(_rebuilt(node, self._post))
+
+    def _alias_or_refuse(self, node: exp.Column) -> exp.Expr:
+        name = node.name.lower()
+        if not node.table and name in self._aliases and name not in self._inlining and self._unknown(node):
+            self._inlining.add(name)
+            inlined = exp.Paren(this=self._post(self._aliases[name]))
+            self._inlining.discard(name)
+            return inlined
+        found = self._scope.resolve(node)
+        raise GroupingError(
+            f'column "{found.name}" must appear in GROUP BY or in an aggregate',
+            hint=f"Add it to GROUP BY, or write SUM({found.name}), AVG({found.name}) or COUNT({found.name}).",
+            span=span_of(node),
+        )
+
+    def _unknown(self, node: exp.Column) -> bool:
+        return self._scope.lookup(node) is None
+
+    def _as_key(self, node: exp.Expr) -> Expr | None:
+        """The key that this sub-expression equals, if any."""
+        if not self._keys or isinstance(node, exp.Literal | exp.Identifier | exp.Ordered | exp.Null | exp.Boolean):
+            return None
+        if holds_aggregate(node) or any(isinstance(n, exp.Query) for n in node.walk()):
+            return None
+        try:
+            bound = bind_expr(node, self._scope)
+        except Error:
+            return None  # not an expression over private rows: perhaps its parts are keys
+        return next((key for key in self._keys if canonical_expr(key) == canonical_expr(bound)), None)
+
+    # --- references to the release -----------------------------------------------------------------------------------
+
+    def _bar(self, node: exp.Expr) -> exp.Expr | None:
+        """DP_STDERR(COUNT(*)) and its like read the error of the aggregate."""
+        if not isinstance(node, exp.Anonymous) or str(node.this).lower() not in BARS:
+            return None
+        inner = _unwrapped(node.expressions[0]) if len(node.expressions) == 1 else None
+        if inner is None or not is_aggregate(inner):
+            raise Unsupported(f"{node.this} takes one aggregate", hint=f"For example: {node.this}(COUNT(*)).",
+                              span=span_of(node))  # fmt: skip
+        return self._reference(BARS[str(node.this).lower()], self._register(inner))
+
+    def _register(self, node: exp.Expr) -> Measure:
+        measure = bind_measure(node, self._scope)
+        if measure not in self._measures:
+            self._measures.append(measure)
+        return measure
+
+    def _reference(self, kind: str, what: Expr | Measure) -> exp.Column:
+        identifier = exp.to_identifier("pending", quoted=True)
+        self._pending.append((identifier, kind, what))
+        column = exp.Column(this=identifier, table=exp.to_identifier(self._name))
+        type_ = DOUBLE if kind in ("stderr", "low", "high") else _type(what)
+        column.meta["integer"] = type_.is_integer
+        return column
+
+    def _columns(self, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
+        """Name what was referred to, by its place in the release's canonical order."""
+        columns: dict[str, ReleaseColumn] = {}
+        for identifier, kind, what in self._pending:
+            if kind == "key":
+                place = keys.index(what)  # type: ignore[arg-type]
+                name, type_ = f"k{place + 1}", keys[place].type
+            else:
+                place = measures.index(what)  # type: ignore[arg-type]
+                name = f"m{place + 1}" if kind == "value" else f"m{place + 1}_{kind}"
+                type_ = measure_type(measures[place]) if kind == "value" else DOUBLE
+            identifier.set("this", name)
+            columns[name] = ReleaseColumn(name, type_, kind, place)
+        return tuple(columns[name] for name in sorted(columns))
+
+
+def _type(what: Expr | Measure) -> Type:
+    return what.type if hasattr(what, "type") else measure_type(what)
+
+
+def _unique(exprs: list[Expr]) -> list[Expr]:
+    return list({canonical_expr(expr): expr for expr in exprs}.values())
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The same node with every child changed."""
+
+    def part(value: object) -> object:
+        if isinstance(value, exp.Expr):
+            return change(value)
+        return [part(item) for item in value] if isinstance(value, list) else value
+
+    rebuilt = type(node)(**{key: part(value) for key, value in node.args.items()})
+    rebuilt.meta.update(node.meta)
+    return rebuilt
+
+
+def _integer_division(node: exp.Expr) -> exp.Expr:
+    """PostgreSQL's `/` of two whole numbers gives a whole number; DuckDB spells that `//`."""
+    if isinstance(node, exp.Div) and is_whole(node.this) and is_whole(node.expression):
+        return exp.IntDiv(this=node.this, expression=node.expression)
+    return node
+
+
+def is_whole(node: exp.Expr) -> bool:
+    match node:
+        case exp.Column():
+            return bool(node.meta.get("integer"))
+        case exp.Literal():
+            return not node.args.get("is_string") and str(node.this).lstrip("-").isdigit()
+        case exp.Paren() | exp.Neg():
+            return is_whole(node.this)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod():
+            return is_whole(node.this) and is_whole(node.expression)
+        case exp.Nullif():
+            return is_whole(node.this)
+        case exp.Coalesce():
+            return is_whole(node.this) and all(is_whole(e) for e in node.expressions)
+        case _:
+            return False
+
+
+def output_name(node: exp.Expr) -> str:
+    """The name that PostgreSQL gives an output column without an alias."""
+    match node:
+        case exp.Column():
+            return str(node.name)
+        case exp.Cast():
+            inner = node.this
+            return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else str(node.to.sql()).lower()
+        case exp.Filter() | exp.Window() | exp.Paren() | exp.WithinGroup():
+            return output_name(node.this)
+        case exp.Case():
+            return "case"
+        case exp.Anonymous():
+            return str(node.this).lower()
+        case exp.Func() if type(node).__name__ not in NAMES and not isinstance(node, exp.Connector):
+            return str(node.sql_name()).lower()
+        case _:
+            return NAMES.get(type(node).__name__, "?column?")

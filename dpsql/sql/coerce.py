@@ -1,0 +1,136 @@
+"""Literals and the types that must meet in an expression."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import InvalidSyntax, TypeMismatch
+from dpsql.plan.expr import Cast, Expr, Literal
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.functions import common_type
+from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Kind, Type, decimal, integer_range
+
+
+def bind_literal(node: exp.Expr) -> Literal:
+    only(node, "this", "is_string")
+    text = str(node.this)
+    if node.args.get("is_string"):
+        return Literal(text, TEXT)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise InvalidSyntax(f'"{text}" is not a number', span=span_of(node)) from None
+    if "e" in text.lower():
+        return Literal(_finite(float(number), node), DOUBLE)
+    if number == number.to_integral_value() and "." not in text:
+        least, most = integer_range(BIGINT)
+        if not least <= int(number) <= most:
+            return Literal(_finite(float(number), node), DOUBLE)
+        return Literal(int(number), BIGINT)
+    digits = len(number.as_tuple().digits)
+    scale = -int(number.as_tuple().exponent)
+    if max(digits, scale) > 38:
+        return Literal(float(number), DOUBLE)
+    return Literal(number, decimal(max(digits, scale, 1), scale))
+
+
+def _finite(number: float, node: exp.Expr) -> float:
+    if number in (float("inf"), float("-inf")):
+        raise InvalidSyntax("the number is too large", span=span_of(node))
+    return number
+
+
+# --- types that must meet
+
+
+def coerce(expr: Expr, type_: Type, node: exp.Expr) -> Expr:
+    """The expression as the type; literals are converted here, exactly or not at all."""
+    if expr.type == type_:
+        return expr
+    if isinstance(expr, Literal):
+        converted = convert_literal(expr, type_)
+        if converted is None:
+            raise TypeMismatch(f"this value cannot be read as {type_}", span=span_of(node))
+        return converted
+    return Cast(expr, type_)
+
+
+def convert_literal(literal: Literal, type_: Type) -> Literal | None:
+    value = literal.value
+    if value is None or literal.type == type_:
+        return Literal(value, type_)
+    if isinstance(value, str):
+        return _text_literal(value.strip(), type_) if type_ != TEXT else Literal(value, TEXT)
+    if literal.type.is_number and type_.is_float:
+        return Literal(float(Fraction(value)), type_)  # type: ignore[arg-type]
+    if literal.type.is_number and type_.is_integer:
+        return Literal(int(value), type_) if Fraction(value).denominator == 1 else None  # type: ignore[arg-type]
+    if type_ == TIMESTAMP and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return Literal(dt.datetime(value.year, value.month, value.day), TIMESTAMP)
+    return None
+
+
+def _text_literal(text: str, type_: Type) -> Literal | None:
+    try:
+        match type_.kind:
+            case Kind.BOOLEAN:
+                words = {"true": True, "t": True, "false": False, "f": False}
+                return Literal(words[text.lower()], type_)
+            case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+                return Literal(int(text), BIGINT)
+            case Kind.REAL | Kind.DOUBLE:
+                number = float(text)
+                return Literal(number, DOUBLE) if abs(number) < float("inf") else None
+            case Kind.DECIMAL:
+                return Literal(float(Decimal(text)), DOUBLE)
+            case Kind.DATE:
+                return Literal(dt.datetime.fromisoformat(text).date(), type_)
+            case Kind.TIMESTAMP:
+                moment = dt.datetime.fromisoformat(text)
+                return Literal(moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment, type_)
+            case Kind.TIMESTAMPTZ:
+                moment = dt.datetime.fromisoformat(text)
+                return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
+            case Kind.UUID:
+                return Literal(text.lower(), type_)
+            case _:
+                return None
+    except (ValueError, KeyError, InvalidOperation):
+        return None
+
+
+def meet(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr], Type]:
+    """All arguments as one type: untyped literals take the type of the others."""
+    typed = [arg.type for arg in args if not (isinstance(arg, Literal) and (arg.type == TEXT or arg.value is None))]
+    types = tuple(dict.fromkeys(typed)) or (TEXT,)
+    common = common_type(types)
+    if common is None:
+        spans = span_of(nodes[0])
+        raise TypeMismatch(
+            f"{what} of {' and '.join(str(t) for t in types)}: the types do not fit together",
+            hint="Write the literal in the column's type, or cast one side.",
+            span=spans.union(span_of(nodes[-1])) if spans else None,
+        )
+    if common.is_integer or common.is_float or common.kind is Kind.DECIMAL:
+        # Numbers compare as they are; only literals are brought to the side's type.
+        numeric = [number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
+        return numeric, common
+    return [coerce(arg, common, node) for arg, node in zip(args, nodes, strict=True)], common
+
+
+def number_literal(arg: Expr, node: exp.Expr) -> Expr:
+    if isinstance(arg, Literal) and arg.value is None:
+        return Literal(None, BIGINT)
+    if not isinstance(arg, Literal) or arg.type != TEXT:
+        return arg
+    for type_ in (BIGINT, DOUBLE):
+        converted = convert_literal(arg, type_)
+        if converted is not None:
+            return converted
+    raise TypeMismatch("this text is not a number", span=span_of(node))
+
+

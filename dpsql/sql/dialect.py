@@ -1,0 +1,54 @@
+"""The one SQL that analysts write: sqlglot's PostgreSQL plus DuckDB's spellings."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.tokenizer_core import TokenType
+
+from dpsql.errors import Unsupported
+from dpsql.span import Span
+
+
+class Reader(Postgres):
+    class Tokenizer(Postgres.Tokenizer):
+        KEYWORDS = {**Postgres.Tokenizer.KEYWORDS, "//": TokenType.DIV}
+
+
+def span_of(node: exp.Expr) -> Span | None:
+    """From the first to the last character that sqlglot remembers of a node and all below it."""
+    spans = [Span(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if "start" in n.meta]
+    if not spans:
+        return None
+    result = spans[0]
+    for span in spans[1:]:
+        result = result.union(span)
+    return result
+
+
+# What a node may carry without meaning anything here: notes of the parser for its own generators.
+NOTES = frozenset({"typed", "safe", "big_int", "coalesce", "ignore_nulls", "_type", "nested", "value_constructor"})
+
+
+def only(node: exp.Expr, *consumed: str) -> None:
+    """Refuse a node that carries more than the caller reads (law 3: nothing is dropped silently)."""
+    for name, value in node.args.items():
+        if name in consumed or name in NOTES or value is None or value is False or value == []:
+            continue
+        inner = value[0] if isinstance(value, list) else value
+        where = span_of(inner) if isinstance(inner, exp.Expr) else span_of(node)
+        word = name.rstrip("_").replace("_", " ").upper()
+        raise Unsupported(
+            f"{word} is not supported in {spelled(node)} over private rows" if word else "unsupported clause",
+            hint="Leave it out, or move it to an outer SELECT over the aggregated rows.",
+            span=where,
+        )
+
+
+def spelled(node: exp.Expr) -> str:
+    """What an analyst would call this node."""
+    if isinstance(node, exp.Anonymous):
+        return f"{str(node.this).upper()}()"
+    if isinstance(node, exp.Func):
+        return f"{node.sql_name()}()"
+    return node.key.replace("_", " ").upper()

@@ -1,0 +1,157 @@
+"""SQL text to one syntax tree, with limits checked on tokens before any recursion.
+
+Parameters are bound here, as literal tokens: their text is never read as SQL.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors import InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
+from dpsql.span import Span
+from dpsql.sql.dialect import Reader
+
+MOST_CHARACTERS = 1_000_000
+MOST_TOKENS = 50_000
+MOST_DEPTH = 200
+"""sqlglot overflows the stack at some 300 parentheses."""
+
+Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
+
+
+def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
+    """The tree of one SELECT statement."""
+    tokens = _bind(tokenize(sql), parameters)
+    _check_depth(tokens)
+    try:
+        trees = Reader().parser().parse(tokens, sql)
+    except ParseError as error:
+        raise _syntax_error(error, sql) from None
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply") from None
+    statements = [tree for tree in trees if tree is not None]
+    if not statements:
+        raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
+    if len(statements) > 1:
+        raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.")
+    return _query(statements[0], tokens)
+
+
+def tokenize(sql: str) -> list[Token]:
+    if len(sql) > MOST_CHARACTERS:
+        raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
+    if "\x00" in sql:
+        raise InvalidSyntax("the statement holds a zero byte")
+    try:
+        tokens = list(Reader().tokenize(sql))
+    except TokenError:
+        raise InvalidSyntax("the statement ends within a quoted text, name or comment") from None
+    if len(tokens) > MOST_TOKENS:
+        raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
+    return tokens
+
+
+def _check_depth(tokens: list[Token]) -> None:
+    depth = prefixes = 0
+    for token in tokens:
+        prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0
+        if token.token_type in _OPENING:
+            depth += 1
+        elif token.token_type in _CLOSING:
+            depth -= 1
+        if depth > MOST_DEPTH or prefixes > MOST_DEPTH:
+            raise LimitExceeded(
+                f"the statement is nested more than {MOST_DEPTH} deep", span=Span(token.start, token.end + 1)
+            )
+
+
+def _query(tree: exp.Expr, tokens: list[Token]) -> exp.Query:
+    span = Span(tokens[0].start, tokens[0].end + 1)
+    if not isinstance(tree, exp.Query):
+        raise Unsupported(
+            f"{tokens[0].text.upper()} is not answered: dpsql reads, with SELECT",
+            hint="SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
+            span=span,
+            sqlstate="0A000",
+        )
+    _check_tree(tree)
+    return tree
+
+
+def _check_tree(tree: exp.Expr) -> None:
+    """Chains such as a + a + a … are deep without parentheses; AND and OR are flattened and may be long."""
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > 2 * MOST_DEPTH:
+            raise LimitExceeded(f"the statement is nested more than {MOST_DEPTH} deep")
+        for child in node.iter_expressions():
+            chained = isinstance(child, exp.Connector) and type(child) is type(node)
+            stack.append((child, depth if chained else depth + 1))
+
+
+def _syntax_error(error: ParseError, sql: str) -> InvalidSyntax:
+    details = error.errors[0] if error.errors else {}
+    near = str(details.get("highlight") or "")
+    line, column = int(details.get("line") or 1), int(details.get("col") or 1)
+    offset = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    start = max(0, min(len(sql), offset + column - len(near)))
+    if not near:
+        return InvalidSyntax("syntax error at the end of the statement", span=Span(len(sql), len(sql)))
+    return InvalidSyntax(f'syntax error at or near "{near}"', span=Span(start, start + len(near)))
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
+    places = [index for index, token in enumerate(tokens) if token.token_type is TokenType.PLACEHOLDER]
+    if len(places) != len(parameters):
+        raise ProgrammingError(
+            f"the statement has {len(places)} placeholders, but {len(parameters)} parameters were given",
+            sqlstate="08P01",
+        )
+    bound = list(tokens)
+    for place, parameter in zip(places, parameters, strict=True):
+        kind, text = _literal(parameter)
+        old = tokens[place]
+        bound[place] = Token(kind, text, old.line, old.col, old.start, old.end)
+    return bound
+
+
+def _literal(parameter: Parameter) -> tuple[TokenType, str]:
+    match parameter:
+        case None:
+            return TokenType.NULL, "NULL"
+        case bool():
+            return (TokenType.TRUE, "TRUE") if parameter else (TokenType.FALSE, "FALSE")
+        case int():
+            return TokenType.NUMBER, str(parameter)
+        case float():
+            if not math.isfinite(parameter):
+                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+            return TokenType.NUMBER, repr(parameter)
+        case Decimal():
+            if not parameter.is_finite():
+                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+            return TokenType.NUMBER, f"{parameter:f}"
+        case str():
+            if "\x00" in parameter:
+                raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
+            return TokenType.STRING, parameter
+        case dt.datetime():
+            return TokenType.STRING, parameter.isoformat(" ")
+        case dt.date():
+            return TokenType.STRING, parameter.isoformat()
+    raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")

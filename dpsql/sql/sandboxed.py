@@ -1,0 +1,53 @@
+"""What post-processing may not call: functions that reach the environment, by name, and sources that are files."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.sql.dialect import span_of, spelled
+
+DENIED = frozenset(
+    {
+        "add_parquet_key", "arrow_scan", "arrow_scan_dumb", "assert_true", "checkpoint", "copy_database",
+        "current_catalog", "current_connection_id", "current_database", "current_query", "current_query_id",
+        "current_role", "current_schema", "current_schemas", "current_setting", "current_transaction_id",
+        "current_user", "currval", "disable_logging", "disable_profiling", "enable_logging", "enable_profiling",
+        "error", "force_checkpoint", "force_download", "gen_random_uuid", "get_current_time",
+        "get_current_timestamp", "getenv", "getvariable", "glob", "icu_calendar_names", "in_search_path",
+        "json_deserialize_sql", "json_execute_serialized_sql", "json_serialize_plan", "json_serialize_sql",
+        "nextval", "pandas_scan", "parse_duckdb_log_message", "python_map_function", "query", "query_table",
+        "random", "scan_arrow_ipc", "seq_scan", "session_user", "set_config", "setseed", "sleep_ms", "sniff_csv",
+        "stats", "storage_info", "table_info", "test_all_types", "test_vector_types", "today",
+        "transaction_timestamp", "txid_current", "user", "uuid", "uuidv4", "uuidv7", "version", "which_secret",
+        "write_log",
+    }
+)  # fmt: skip
+DENIED_PREFIXES = ("duckdb_", "from_substrait", "get_substrait", "has_", "parquet_", "pg_", "pragma_", "read_")
+SOURCES = ("unnest", "generate_series", "range")
+
+
+def check_function(node: exp.Expr) -> None:
+    """Refuse a call by name; everything else the locked sandbox has is harmless."""
+    if not isinstance(node, exp.Func):
+        return
+    name = function_name(node)
+    if name in DENIED or name.startswith(DENIED_PREFIXES):
+        raise Unsupported(f"{spelled(node)} is not available", span=span_of(node))
+
+
+def function_name(node: exp.Func) -> str:
+    return str(node.this if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
+
+
+def check_source(source: exp.Expr) -> None:
+    """FROM in post-processing: releases, VALUES, unnest and series only."""
+    if isinstance(source, exp.Values | exp.Unnest):
+        return
+    inner = source.this if isinstance(source, exp.Table | exp.Lateral) else source
+    if isinstance(inner, exp.Func) and function_name(inner) in (*SOURCES, "explode", "generateseries"):
+        return
+    raise Unsupported(
+        "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCES)} can.",
+        span=span_of(source),
+    )  # fmt: skip
