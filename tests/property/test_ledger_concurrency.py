@@ -26,8 +26,8 @@ from dpsql.privacy.accounting import limits
 from dpsql.privacy.loss import UNIT, Loss
 
 BINDING = Binding("row", "add_remove", 1)
-PROCESSES = 6
-ROUNDS = 40
+PROCESSES = 4
+ROUNDS = 60
 Figures = tuple[int | None, int, int]
 Outcome = tuple[Counter[str], set[tuple[int, bytes]]]
 START: list[Barrier] = []

@@ -65,6 +65,14 @@ def test_the_file_alone_holds_every_charge(path: Path) -> None:
     assert make(copy).balance(ANA).charges == 1
 
 
+def test_commits_are_synced_to_the_disk_and_the_folder(path: Path) -> None:
+    """A killed process cannot show this: the system keeps what it wrote. Only lost power would."""
+    with make(path).file.write() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
 def test_many_open_a_new_ledger_at_once(tmp_path: Path) -> None:
     ids: list[str] = []
     start = threading.Barrier(8)
