@@ -116,3 +116,12 @@ def parse_type(text: str) -> Type | None:
 def integer_range(type_: Type) -> tuple[int, int]:
     bits = INTEGER_BITS[type_.kind]
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+def sum_type(type_: Type) -> Type:
+    """The type of a SUM over values of this type."""
+    if type_.is_integer:
+        return BIGINT
+    if type_.kind is Kind.DECIMAL:
+        return decimal(38, type_.scale or 0)
+    return DOUBLE

@@ -26,13 +26,18 @@ EDGES: dict[str, set[str]] = {
     "sql": MEANING | {"analysis", "privacy"},
     "analysis": MEANING | {"privacy"},
     "rewrite": MEANING | {"analysis", "privacy"},
-    "compile": MEANING | {"sql", "analysis", "rewrite", "privacy", "compile"},
+    "calibrate": MEANING | {"analysis", "rewrite", "privacy"},
+    "compile": MEANING | {"sql", "analysis", "rewrite", "calibrate", "privacy"},
+    "settings": MEANING | {"calibrate", "compile"},
+    "explain": MEANING | {"privacy", "calibrate", "compile"},
     "engines": FLOOR | {"exact", "schema"},
     "post": FLOOR | {"exact", "schema", "plan", "privacy", "compile", "engines"},
     "ledger": FLOOR | {"schema", "privacy"},
     "versions": FLOOR | {"schema", "engines"},
     "catalog": FLOOR | {"schema"},
-    "session": MEANING | {"sql", "exact", "privacy", "compile", "engines", "post", "ledger", "versions", "catalog"},
+    "dataset": FLOOR | {"schema", "engines", "ledger", "versions"},
+    "session": MEANING | {"sql", "exact", "privacy", "calibrate", "compile", "explain", "settings", "dataset",
+                          "engines", "post", "ledger", "versions", "catalog"},
     "dbapi": DOOR,
     "cli": DOOR,
     "pgwire": DOOR,
@@ -236,7 +241,9 @@ def _matches(tree: ast.Module, unions: dict[str, set[str]]) -> Iterator[tuple[as
     """Each `match` on a parameter whose annotation is a union, with the union's name."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
-            taken = {arg.arg: name for arg in function.args.args if (name := _name(arg.annotation)) in unions}
+            # A dotted annotation is another library's class: sqlglot's exp.Expr is not our Expr.
+            own = [arg for arg in function.args.args if not isinstance(arg.annotation, ast.Attribute)]
+            taken = {arg.arg: name for arg in own if (name := _name(arg.annotation)) in unions}
             for node in ast.walk(function):
                 if isinstance(node, ast.Match) and (subject := _name(node.subject)) in taken:
                     yield node, taken[subject]

@@ -8,6 +8,7 @@ operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import assert_never
 
 from dpsql.plan.expr import (
@@ -29,25 +30,8 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
-from dpsql.plan.nodes import (
-    Aggregate,
-    CountDistinctUnits,
-    CountRows,
-    CountUnits,
-    CountValues,
-    Filter,
-    Gather,
-    Join,
-    MeanValues,
-    Measure,
-    Node,
-    Project,
-    Scan,
-    Sum,
-    SumValues,
-    Table,
-    Weigh,
-)
+from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
 from dpsql.plan.walk import map_expr
 from dpsql.types import BIGINT
 
@@ -115,21 +99,20 @@ def _merged(node: Filter) -> tuple[str, tuple[Expr, ...]]:
 
 
 def _simplified(expr: Expr) -> Expr:
-    match expr:
-        case Compare():
-            return _compare(expr)
-        case And(args):
-            return _connected(And, args)
-        case Or(args):
-            return _in_lists(_connected(Or, args))
-        case Not(arg):
-            return _negated(arg)
-        case InList(arg, values):
-            return InList(arg, tuple(sorted(set(values), key=_text)))
-        case Arithmetic(op, left, right) if op in ("+", "*") and _text(left) > _text(right):
-            return Arithmetic(op, right, left, expr.type, expr.fits)
-        case _:
-            return expr
+    """One step at the top of an expression whose parts are canonical; what has no rule stays as it is."""
+    if isinstance(expr, Compare):
+        return _compare(expr)
+    if isinstance(expr, And):
+        return _connected(And, expr.args)
+    if isinstance(expr, Or):
+        return _in_lists(_connected(Or, expr.args))
+    if isinstance(expr, Not):
+        return _negated(expr.arg)
+    if isinstance(expr, InList):
+        return InList(expr.arg, tuple(sorted(set(expr.values), key=_text)))
+    if isinstance(expr, Arithmetic) and expr.op in ("+", "*") and _text(expr.left) > _text(expr.right):
+        return replace(expr, left=expr.right, right=expr.left)
+    return expr
 
 
 def _compare(expr: Compare) -> Expr:
@@ -176,29 +159,26 @@ def _in_lists(expr: Expr) -> Expr:
 
 
 def _equality_as_list(expr: Expr) -> Expr:
-    match expr:
-        case Compare("=", Literal() as literal, arg) if literal.value is not None and not isinstance(arg, Literal):
+    if not isinstance(expr, Compare) or expr.op != "=":
+        return expr
+    for literal, arg in ((expr.left, expr.right), (expr.right, expr.left)):
+        if isinstance(literal, Literal) and literal.value is not None and not isinstance(arg, Literal):
             return InList(arg, (literal,))
-        case Compare("=", arg, Literal() as literal) if literal.value is not None and not isinstance(arg, Literal):
-            return InList(arg, (literal,))
-        case _:
-            return expr
+    return expr
 
 
 def _negated(arg: Expr) -> Expr:
-    match arg:
-        case Not(inner):
-            return inner
-        case Compare():
-            return _compare(Compare(_NEGATED[arg.op], arg.left, arg.right))
-        case And(args):
-            return _in_lists(_connected(Or, tuple(_negated(part) for part in args)))
-        case Or(args):
-            return _connected(And, tuple(_negated(part) for part in args))
-        case Literal(bool() as value):
-            return Literal(not value, arg.type)
-        case _:
-            return Not(arg)
+    if isinstance(arg, Not):
+        return arg.arg
+    if isinstance(arg, Compare):
+        return _compare(Compare(_NEGATED[arg.op], arg.left, arg.right))
+    if isinstance(arg, And):
+        return _in_lists(_connected(Or, tuple(_negated(part) for part in arg.args)))
+    if isinstance(arg, Or):
+        return _connected(And, tuple(_negated(part) for part in arg.args))
+    if isinstance(arg, Literal) and isinstance(arg.value, bool):
+        return Literal(not arg.value, arg.type)
+    return Not(arg)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

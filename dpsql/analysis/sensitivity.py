@@ -12,7 +12,8 @@ from typing import assert_never
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.expr import ONE
-from dpsql.plan.nodes import Bundle, CountBundle, CountUnits, Gather, MomentBundle, Norm, Sum, SumBundle, Weigh
+from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
+from dpsql.plan.nodes import CountUnits, Gather, Norm, Sum, Weigh
 from dpsql.privacy.mechanisms import Sensitivity
 
 

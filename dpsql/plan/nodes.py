@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.plan.expr import UID, WEIGHT, Expr, Quantise
+from dpsql.plan.expr import UID, WEIGHT, Expr
+from dpsql.plan.measures import Bundle, Measure
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.model import Source
-from dpsql.span import Span
 from dpsql.types import BIGINT, BOOLEAN, Type
 
 
@@ -90,43 +90,6 @@ class Join:
     @property
     def is_inner(self) -> bool:
         return self.kind is JoinKind.INNER
-
-
-@dataclass(frozen=True)
-class CountRows:
-    """COUNT(*)."""
-
-    span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class CountValues:
-    """COUNT(x)."""
-
-    arg: Expr
-    span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class CountDistinctUnits:
-    """COUNT(DISTINCT unit)."""
-
-    span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class SumValues:
-    arg: Expr
-    span: Span | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class MeanValues:
-    arg: Expr
-    span: Span | None = field(default=None, compare=False)
-
-
-Measure = CountRows | CountValues | CountDistinctUnits | SumValues | MeanValues
 
 
 @dataclass(frozen=True)
@@ -219,57 +182,6 @@ class Weigh:
         names = {f.name for f in fields(self.input)}
         if self.rows < 1 or UID not in names or WEIGHT in names or not names.issuperset(self.keys):
             raise ValueError("weights need rows of units and at least one row each")
-
-
-@dataclass(frozen=True)
-class CountBundle:
-    """1 for each row, or for each row where `present` is not NULL."""
-
-    cell: str
-    present: Expr | None
-    shift: int = 0
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.cell,)
-
-
-@dataclass(frozen=True)
-class SumBundle:
-    """v for each row."""
-
-    cell: str
-    value: Quantise
-    shift: int = 0
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.cell,)
-
-
-@dataclass(frozen=True)
-class MomentBundle:
-    """(v - lower, upper - v), and upper - lower where v is NULL: one row has L1 norm upper - lower in all.
-
-    COUNT, SUM and AVG are all linear in these (Kulesza et al. 2024, with a third part for COUNT(*)).
-    """
-
-    above: str
-    below: str
-    missing: str | None
-    value: Quantise
-    shift: int = 0
-
-    def __post_init__(self) -> None:
-        if self.value.lower == self.value.upper:
-            raise ValueError("moments need bounds that are apart")
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.above, self.below) if self.missing is None else (self.above, self.below, self.missing)
-
-
-Bundle = CountBundle | SumBundle | MomentBundle
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsql.plan.expr import Column
-from dpsql.plan.nodes import (
-    CountBundle,
-    CountUnits,
-    Filter,
-    Gather,
-    Join,
-    Node,
-    Part,
-    Project,
-    Scan,
-    ScanColumn,
-    Sum,
-    Weigh,
-)
+from dpsql.plan.measures import CountBundle
+from dpsql.plan.nodes import CountUnits, Filter, Gather, Join, Node, Part, Project, Scan, ScanColumn, Sum, Weigh
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
 
 

@@ -17,7 +17,7 @@ from typing import assert_never
 from dpsql.analysis.domains import domain_of, node_domains
 from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Expr, Quantise
-from dpsql.plan.nodes import (
+from dpsql.plan.measures import (
     Bundle,
     CountBundle,
     CountDistinctUnits,
@@ -26,15 +26,15 @@ from dpsql.plan.nodes import (
     MeanValues,
     Measure,
     MomentBundle,
-    Node,
     SumBundle,
     SumValues,
 )
+from dpsql.plan.nodes import Node
 from dpsql.plan.recipes import Linear, Mean, Recipe
 from dpsql.plan.walk import walk
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT, DOUBLE, Kind, Type, decimal
+from dpsql.types import BIGINT, DOUBLE, sum_type
 
 UNITS_CELL = "units"
 
@@ -160,11 +160,3 @@ def _mean(parts: _Parts) -> Recipe:
             assert parts.total is not None
             (cell, count), (_, total) = parts.values[0], parts.total[0]
             return Mean(cell, cell, total / count, total / count, DOUBLE)
-
-
-def sum_type(type_: Type) -> Type:
-    if type_.is_integer:
-        return BIGINT
-    if type_.kind is Kind.DECIMAL:
-        return decimal(38, type_.scale or 0)
-    return DOUBLE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.plan.expr import Column, Expr, Quantise
-from dpsql.plan.nodes import Join, Node, Project, Scan
-from dpsql.plan.walk import inputs
+from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
 from dpsql.schema.domain import Domain
 from dpsql.types import Kind
 
@@ -31,9 +31,12 @@ def declared_grids(node: Node) -> dict[str, Fraction]:
             }
         case Join():
             return declared_grids(node.left) | declared_grids(node.right)
+        case Filter() | Weigh():
+            return declared_grids(node.input)
+        case Table() | Aggregate() | Sum() | CountUnits() | Gather():
+            raise TypeError("grids are those of sanitised rows")
         case _:
-            (only,) = inputs(node)
-            return declared_grids(only)
+            assert_never(node)
 
 
 def quantise(arg: Expr, domain: Domain, declared: Fraction | None) -> Quantise:

@@ -67,7 +67,9 @@ Choices = dict[str, tuple[Scalar | None, ...] | None]
 
 def _drop_nulls(aggregate: Aggregate, listable: list[Named], choices: Choices) -> Aggregate:
     """A NULL that is not a listed group is no group at all."""
-    never_null = tuple(Not(IsNull(key.expr)) for key in listable if None not in (choices[key.name] or ()))
+    env = node_domains(aggregate.input)
+    unlisted = [key for key in listable if None not in (choices[key.name] or ())]
+    never_null = tuple(Not(IsNull(key.expr)) for key in unlisted if domain_of(key.expr, env).nullable)
     if not never_null:
         return aggregate
     return replace(aggregate, input=Filter(aggregate.input, conjunction(never_null)))

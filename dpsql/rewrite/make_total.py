@@ -10,22 +10,13 @@ Everything is total without this rule too: it only finds where the cheap form is
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from dpsql.analysis.domains import domain_of, node_domains
 from dpsql.analysis.narrow import Environment
 from dpsql.plan.expr import Arithmetic, Call, Column, Expr
-from dpsql.plan.nodes import (
-    Aggregate,
-    CountValues,
-    Filter,
-    Join,
-    MeanValues,
-    Measure,
-    Named,
-    Node,
-    Project,
-    SumValues,
-)
+from dpsql.plan.measures import CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Named, Node, Project, Scan, Sum, Table, Weigh
 from dpsql.plan.walk import map_expr, map_rows
 
 
@@ -52,8 +43,10 @@ def _total_node(node: Node) -> Node:
         case Join(left, right):
             env = node_domains(left) | node_domains(right)
             return replace(node, condition=_total(node.condition, env))
-        case _:
+        case Table() | Scan() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
             return node
+        case _:
+            assert_never(node)
 
 
 def _total(expr: Expr, env: Environment) -> Expr:

@@ -5,18 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dpsql.plan.expr import Column, Expr
-from dpsql.plan.nodes import (
-    Aggregate,
-    CountValues,
-    Field,
-    Gather,
-    MeanValues,
-    Measure,
-    Named,
-    Part,
-    Project,
-    SumValues,
-)
+from dpsql.plan.measures import CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.nodes import Aggregate, Field, Gather, Named, Part, Project
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.walk import walk
 from dpsql.rewrite.drop_clips import drop_clips

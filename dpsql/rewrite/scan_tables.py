@@ -10,17 +10,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsql.errors import InternalError
-from dpsql.plan.nodes import Aggregate, Hop, Join, Node, Scan, ScanColumn, Table, UnitId
-from dpsql.plan.walk import map_rows
+from dpsql.plan.measures import CountValues, MeanValues, SumValues
+from dpsql.plan.nodes import Aggregate, Filter, Hop, Join, Node, Project, Scan, ScanColumn, Table, UnitId
+from dpsql.plan.walk import columns_of, map_rows, walk_nodes
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
+    used = _used(aggregate)
+
     def change(node: Node) -> Node:
-        return scan(node, resolved) if isinstance(node, Table) else node
+        if not isinstance(node, Table):
+            return node
+        columns = tuple((name, field) for name, field in node.columns if field.name in used)
+        return scan(replace(node, columns=columns), resolved)
 
     return replace(aggregate, input=map_rows(aggregate.input, change))
+
+
+def _used(aggregate: Aggregate) -> frozenset[str]:
+    """Every column that an expression of the plan reads; a plan's column names are unique."""
+    exprs = [key.expr for key in aggregate.keys]
+    exprs += [m.arg for m in aggregate.measures if isinstance(m, CountValues | SumValues | MeanValues)]
+    for node in walk_nodes(aggregate.input):
+        if isinstance(node, Filter | Join):
+            exprs.append(node.condition)
+        elif isinstance(node, Project):
+            exprs += [column.expr for column in node.columns]
+    return frozenset(name for expr in exprs for name in columns_of(expr))
 
 
 def join_by_unit(aggregate: Aggregate) -> Aggregate:

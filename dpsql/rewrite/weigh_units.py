@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import UnboundedContribution
-from dpsql.plan.nodes import Bundle, Node, Sum, Weigh
+from dpsql.plan.measures import Bundle
+from dpsql.plan.nodes import Node, Sum, Weigh
 from dpsql.rewrite.policy import Policy
 
 

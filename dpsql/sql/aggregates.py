@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.plan.expr import Case, Expr, Literal
-from dpsql.plan.nodes import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
-from dpsql.rewrite.form_bundles import sum_type
+from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
 from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, DOUBLE, Type
+from dpsql.types import BIGINT, DOUBLE, Type, sum_type
 
 ANSWERED = "COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM and AVG"
 
@@ -72,8 +72,10 @@ def measure_type(measure: Measure) -> Type:
             return sum_type(arg.type)
         case MeanValues():
             return DOUBLE
-        case _:
+        case CountRows() | CountValues() | CountDistinctUnits():
             return BIGINT
+        case _:
+            assert_never(measure)
 
 
 def _count(node: exp.Count, scope: Scope) -> Measure:
@@ -92,9 +94,9 @@ def _count(node: exp.Count, scope: Scope) -> Measure:
 
 def _count_distinct(node: exp.Distinct, scope: Scope) -> Measure:
     only(node, "expressions")
-    if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Column):
-        if scope.resolve(node.expressions[0]).is_unit:
-            return CountDistinctUnits(span_of(node))
+    column = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(column, exp.Column) and scope.resolve(column).is_unit:
+        return CountDistinctUnits(span_of(node))
     units = [f"{s.alias}.{c.name}" for s in scope.sources for c in s.columns if c.is_unit]
     raise Unsupported(
         "COUNT(DISTINCT …) is supported for the privacy unit only, so far",
@@ -121,8 +123,10 @@ def _filtered(measure: Measure, condition: Expr, node: exp.Expr) -> Measure:
         case CountValues(arg) | SumValues(arg) | MeanValues(arg):
             where = Case(((condition, arg),), Literal(None, arg.type), arg.type)
             return replace(measure, arg=where, span=span)
-        case _:
+        case CountDistinctUnits():
             raise Unsupported("FILTER with COUNT(DISTINCT …) is not supported yet", span=span)
+        case _:
+            assert_never(measure)
 
 
 def _one_where(condition: Expr) -> Expr:

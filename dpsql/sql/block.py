@@ -10,7 +10,8 @@ from sqlglot import exp
 from dpsql.analysis.canon import canonical_expr, canonical_measure
 from dpsql.errors import Error, GroupingError, InvalidSyntax, Unsupported
 from dpsql.plan.expr import Expr
-from dpsql.plan.nodes import Aggregate, Measure, Named
+from dpsql.plan.measures import Measure
+from dpsql.plan.nodes import Aggregate, Named
 from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, measure_type
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
@@ -18,8 +19,10 @@ from dpsql.sql.dialect import only, span_of
 from dpsql.sql.sandboxed import check_function
 from dpsql.types import DOUBLE, Type
 
-CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
-           "windows", "with_", "kind")  # fmt: skip
+CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
+    "windows", "with_", "kind",
+)  # fmt: skip
 BARS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
@@ -167,7 +170,8 @@ class ReleaseBlock:
             places = []
             for kind in ("stderr", "low", "high"):
                 places.append(asked + len(extra))
-                extra.append(exp.alias_(self._reference(kind, measure), f"_error{len(extra)}", quoted=True))
+                name = exp.to_identifier(f"_error{len(extra)}", quoted=True)
+                extra.append(exp.Alias(this=self._reference(kind, measure), alias=name))
             bars.append(ErrorBar(*places))
         select.set("expressions", select.expressions + extra)
         return tuple(bars)

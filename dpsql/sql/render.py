@@ -8,23 +8,20 @@ from __future__ import annotations
 from typing import assert_never
 
 from dpsql.plan.expr import ONE, UID, WEIGHT, Quantise
+from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
     Aggregate,
-    Bundle,
-    CountBundle,
     CountUnits,
     Filter,
     Gather,
     Join,
     Listed,
-    MomentBundle,
     Node,
     Norm,
     Part,
     Project,
     Scan,
     Sum,
-    SumBundle,
     Table,
     Weigh,
     cells_of,
@@ -137,12 +134,16 @@ def _rows(node: Node, ctes: dict[str, str]) -> str:
 def _sum(part: Sum, ctes: dict[str, str]) -> str:
     source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
     keys = [identifier(key) for key in part.keys]
+    values = {b.value: f"v{number}" for number, b in enumerate(part.bundles, 1) if not isinstance(b, CountBundle)}
     cells = [
         f"{sql} AS {identifier(cell)}"
         for bundle in part.bundles
-        for cell, sql in zip(bundle.cells, _bundle(bundle, part.weighted), strict=True)
+        for cell, sql in zip(bundle.cells, _bundle(bundle, part.weighted, values), strict=True)
     ]
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    if values:
+        computed = ", ".join(f"{render_expr(value)} AS {name}" for value, name in values.items())
+        source = f"(SELECT *, {computed} FROM {source})"
     return f"SELECT {', '.join(keys + cells)} FROM {source}{group}"
 
 
@@ -173,31 +174,30 @@ def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
     )
 
 
-def _bundle(bundle: Bundle, weighted: bool) -> tuple[str, ...]:
+def _bundle(bundle: Bundle, weighted: bool, values: dict[Quantise, str]) -> tuple[str, ...]:
     """The sums of a bundle's cells. Components are formed, weighted and divided per row (SOUNDNESS 4)."""
     weight = WEIGHT if weighted else None
     match bundle:
         case CountBundle():
-            if weight is None and bundle.shift == 0:
-                return ("COUNT(*)" if bundle.present is None else f"COUNT({render_expr(bundle.present)})",)
-            one = _component("1", weight, bundle.shift, True)
-            if bundle.present is None:
-                return (f"SUM({one})",)
-            return (f"SUM({one}) FILTER (WHERE {render_expr(bundle.present)} IS NOT NULL)",)
+            return (_count(bundle, weight),)
         case SumBundle():
-            return (f"SUM({_component(_value(bundle.value), weight, bundle.shift, bundle.value.lower >= 0)})",)
+            return (f"SUM({_component(values[bundle.value], weight, bundle.shift, bundle.value.lower >= 0)})",)
         case MomentBundle():
-            return _moments(bundle, weight)
+            return _moments(bundle, weight, values[bundle.value])
         case _:
             assert_never(bundle)
 
 
-def _value(value: Quantise) -> str:
-    return f"({render_expr(value)})"
+def _count(bundle: CountBundle, weight: str | None) -> str:
+    present = None if bundle.present is None else render_expr(bundle.present)
+    if weight is None and bundle.shift == 0:
+        return f"COUNT({present or '*'})"
+    one = _component("1", weight, bundle.shift, True)
+    return f"SUM({one})" if present is None else f"SUM({one}) FILTER (WHERE {present} IS NOT NULL)"
 
 
-def _moments(bundle: MomentBundle, weight: str | None) -> tuple[str, ...]:
-    value, lower, upper = _value(bundle.value), bundle.value.lower, bundle.value.upper
+def _moments(bundle: MomentBundle, weight: str | None, value: str) -> tuple[str, ...]:
+    lower, upper = bundle.value.lower, bundle.value.upper
     if weight is None and bundle.shift == 0:
         # The same integers as the row-wise form below, at the price of one sum and one count.
         above = f"(SUM({value}) - COUNT({value}) * CAST({lower} AS HUGEINT))"
@@ -304,6 +304,7 @@ def _source(source: Source) -> str:
         case EngineTable(name):
             return ".".join(identifier(part) for part in name)
         case Files(patterns):
-            return f"read_parquet([{', '.join(text(pattern) for pattern in patterns)}])"
+            # Without the option, a folder named year=2020 would add or replace a column.
+            return f"read_parquet([{', '.join(text(pattern) for pattern in patterns)}], hive_partitioning = false)"
         case _:
             assert_never(source)

@@ -1,0 +1,192 @@
+"""From a rewritten plan and its share of the statement's loss to noise: scales, thresholds, the loss to charge.
+
+A statement's (ε, δ) is its total, split evenly over its releases, and within one over its bundles, the selection
+counting as one. Gaussian noise is calibrated through ρ, Laplace through ε (SOUNDNESS 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+
+from dpsql.analysis.sensitivity import Claim, Neighboring, claims, row_norm, selection_keys
+from dpsql.errors import InvalidParameter
+from dpsql.plan.expr import ONE
+from dpsql.plan.nodes import Gather, Sum, cells_of
+from dpsql.privacy.accounting import rho_from
+from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
+from dpsql.privacy.release import Bundle, KeySelection, Spec
+from dpsql.privacy.sampling import MOST_SCALE
+from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
+from dpsql.rewrite.coarsen import coarsen, shift_for
+
+LEAST_STEPS = 10
+"""Coarsening leaves at least 2^10 steps to the largest row: its rounding must stay far below the row."""
+
+
+class Noise(Enum):
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one release may lose: `epsilon` for Laplace, `rho` for Gaussian; `delta` and `delta_conv` if it selects."""
+
+    noise: Noise
+    epsilon: Fraction
+    rho: Fraction
+    delta: Fraction
+    delta_conv: Fraction
+
+
+@dataclass(frozen=True)
+class NoisyBundle:
+    claim: Claim
+    mechanism: Mechanism
+    loss: Loss
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The plan that runs, with its noise; `columns` are the engine's, behind the keys."""
+
+    gather: Gather
+    columns: tuple[str, ...]
+    grids: tuple[Fraction, ...]
+    bundles: tuple[NoisyBundle, ...]
+    selection: Selection | None
+    loss: Loss
+    errors: tuple[Fraction, ...]  # per bundle, then the selection: what a stored release is compared by
+
+    @property
+    def spec(self) -> Spec:
+        places = {name: place for place, name in enumerate(self.columns)}
+        bundles = tuple(Bundle(tuple(places[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
+        selection = None
+        if self.selection is not None and self.gather.selection is not None:
+            repeat = max(1, len(self.gather.listed.rows)) if self.gather.listed is not None else 1
+            selection = KeySelection(places[self.gather.selection.cell], self.selection, repeat)
+        return Spec(self.grids, bundles, selection)
+
+
+def shares(noise: Noise, epsilon: Fraction, delta: Fraction, selects: tuple[bool, ...]) -> tuple[Share, ...]:
+    """A statement's loss, divided over its releases; a tenth of δ is for selections, if there are any."""
+    releases, selections = max(1, len(selects)), sum(selects)
+    delta_sel = delta / 10 if selections else Fraction(0)
+    delta_conv = delta - delta_sel
+    rho = rho_from(epsilon, delta_conv) if noise is Noise.GAUSSIAN else Fraction(0)
+    each = Share(noise, epsilon / releases, rho / releases, Fraction(0), Fraction(0))
+    selecting = replace(each, delta=delta_sel / max(1, selections), delta_conv=delta_conv / max(1, selections))
+    return tuple(selecting if selecting_one else each for selecting_one in selects)
+
+
+def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
+    """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
+    parts = len(claims(gather, relation)) + (gather.selection is not None)
+    selection = None
+    if gather.selection is not None:
+        selection = _select(gather, share, relation, parts)
+        gather = replace(gather, selection=replace(gather.selection, weighted=selection.weighted))
+    gather = coarsen(gather, _shifts(gather, share, relation, parts))
+    bundles = tuple(_noisy(claim, share, parts) for claim in claims(gather, relation))
+    columns = tuple(cell for part in gather.all_parts for cell in cells_of(part))
+    grids = _grids(gather)
+    losses = [bundle.loss for bundle in bundles] + ([selection.loss] if selection is not None else [])
+    return Calibrated(
+        gather=gather,
+        columns=columns,
+        grids=tuple(grids[column] for column in columns),
+        bundles=bundles,
+        selection=selection,
+        loss=total(losses),
+        errors=_errors(bundles, grids, selection, gather, relation),
+    )
+
+
+def _select(gather: Gather, share: Share, relation: Neighboring, parts: int) -> Selection:
+    if share.delta == 0:
+        raise InvalidParameter(
+            "the groups asked for are not public, and finding them needs a delta above 0",
+            hint="SET delta = 1e-9, or group by a column whose values the schema declares.",
+        )
+    l0, k, change_one = selection_keys(gather), relation.group_size, relation.change_one
+    if share.noise is Noise.GAUSSIAN:
+        return choose_under_rho(share.rho / parts, share.delta, l0=l0, group_size=k, change_one=change_one)
+    return choose_under_epsilon(
+        share.epsilon / parts, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one
+    )
+
+
+def _noisy(claim: Claim, share: Share, parts: int) -> NoisyBundle:
+    mechanism = _mechanism(claim.sensitivity, share, parts)
+    return NoisyBundle(claim, mechanism, loss(mechanism, claim.sensitivity))
+
+
+def _mechanism(sensitivity: Sensitivity, share: Share, parts: int) -> Mechanism:
+    if share.noise is Noise.GAUSSIAN:
+        if share.rho <= 0:
+            raise InvalidParameter(
+                "Gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
+            )
+        mechanism: Mechanism = calibrate_gaussian(sensitivity, share.rho / parts)
+    else:
+        mechanism = calibrate_laplace(sensitivity, share.epsilon / parts)
+    if _scale(mechanism) > MOST_SCALE:
+        raise InvalidParameter("epsilon is too small for this query", hint="SET epsilon to a larger value.")
+    return mechanism
+
+
+def _scale(mechanism: Mechanism) -> Fraction:
+    return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
+
+
+def _shifts(gather: Gather, share: Share, relation: Neighboring, parts: int) -> dict[str, int]:
+    """By how much each bundle is finer than its noise needs, keyed by its first cell."""
+    limits = {
+        bundle.cells[0]: (row_norm(bundle) * (ONE if part.weighted else 1)).bit_length() - 1 - LEAST_STEPS
+        for part in gather.parts
+        if isinstance(part, Sum)
+        for bundle in part.bundles
+    }
+    result: dict[str, int] = {}
+    for claim in claims(gather, relation):
+        limit = limits.get(claim.cells[0], 0)
+        if limit > 0:
+            sensitivity = claim.sensitivity
+            if share.noise is Noise.GAUSSIAN:
+                scale_squared = sensitivity.l2_squared * parts / (2 * share.rho) if share.rho else Fraction(0)
+            else:
+                scale_squared = (sensitivity.l1 * parts / share.epsilon) ** 2
+            result[claim.cells[0]] = min(limit, shift_for(int(scale_squared)))
+    return result
+
+
+def _grids(gather: Gather) -> dict[str, Fraction]:
+    """What one step of each cell is worth, in the units of its values."""
+    grids: dict[str, Fraction] = {}
+    for part in gather.all_parts:
+        if isinstance(part, Sum):
+            weight = Fraction(1, ONE) if part.weighted else Fraction(1)
+            for bundle in part.bundles:
+                value = getattr(bundle, "value", None)
+                step = (value.grid if value is not None else Fraction(1)) * weight * (1 << bundle.shift)
+                grids |= dict.fromkeys(bundle.cells, step)
+        else:
+            grids[part.cell] = Fraction(1, ONE) if part.weighted else Fraction(1)
+    return grids
+
+
+def _errors(
+    bundles: tuple[NoisyBundle, ...],
+    grids: dict[str, Fraction],
+    selection: Selection | None,
+    gather: Gather,
+    relation: Neighboring,
+) -> tuple[Fraction, ...]:
+    noise = tuple(_scale(bundle.mechanism) * grids[bundle.claim.cells[0]] for bundle in bundles)
+    if selection is None:
+        return noise
+    return (*noise, Fraction(units_needed(selection, selection_keys(gather))))

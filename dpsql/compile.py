@@ -1,0 +1,149 @@
+"""From SQL to a compiled statement: parse, split, bind, rewrite, analyze, calibrate, render. Pure (law 6).
+
+It reads no data, no clock and no randomness, and spends nothing; so EXPLAIN, describe and prepare are free.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.analysis.canon import canonical_plan
+from dpsql.analysis.sensitivity import Neighboring
+from dpsql.calibrate import Calibrated, Noise, calibrate, shares
+from dpsql.errors import Error, LimitExceeded
+from dpsql.plan.nodes import Field, Norm, Table
+from dpsql.plan.recipes import Recipe
+from dpsql.plan.walk import walk_nodes
+from dpsql.privacy.loss import Loss, total
+from dpsql.rewrite.pipeline import Rewritten, rewrite
+from dpsql.rewrite.policy import Policy
+from dpsql.schema.model import Neighbors, Resolved
+from dpsql.sql.block import ErrorBar, ReleaseColumn
+from dpsql.sql.parse import Parameter, parse
+from dpsql.sql.post import render_post
+from dpsql.sql.render import render
+from dpsql.sql.split import BoundRelease, split
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a statement may lose and how, within the owner's policy."""
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int | None
+    groups: int | None
+    noise: Noise | None = None  # None: Gaussian where delta is above 0
+
+    @property
+    def chosen_noise(self) -> Noise:
+        if self.noise is not None:
+            return self.noise
+        return Noise.GAUSSIAN if self.delta > 0 else Noise.LAPLACE
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A place in a release's SQL that an earlier step fills; none are made yet."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ReleaseStep:
+    """One release: what the engine runs, the noise, and how its answers are worked out."""
+
+    name: str
+    plan_hash: str
+    sql: str
+    keys: tuple[Field, ...]  # in the engine's order
+    calibrated: Calibrated
+    recipes: tuple[Recipe, ...]  # one per measure
+    columns: tuple[ReleaseColumn, ...]  # what post-processing reads
+    holes: tuple[Hole, ...] = ()
+
+    @property
+    def loss(self) -> Loss:
+        return self.calibrated.loss
+
+
+@dataclass(frozen=True)
+class Compiled:
+    statement: str
+    steps: tuple[ReleaseStep, ...]
+    post_sql: str
+    errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
+    settings: Settings
+
+    @property
+    def loss(self) -> Loss:
+        return total([step.loss for step in self.steps])
+
+
+def compile_query(
+    sql: str,
+    resolved: Resolved,
+    settings: Settings,
+    parameters: Sequence[Parameter] = (),
+    now: dt.datetime | None = None,
+) -> Compiled:
+    try:
+        return _compile(sql, resolved, settings, parameters, now)
+    except Error as error:
+        error.statement = sql
+        raise
+    except RecursionError:
+        raise LimitExceeded("the statement is nested too deeply") from None
+
+
+def _compile(
+    sql: str, resolved: Resolved, settings: Settings, parameters: Sequence[Parameter], now: dt.datetime | None
+) -> Compiled:
+    parts = split(parse(sql, parameters), resolved.schema, now)
+    policy = Policy(settings.rows, settings.groups, _norm(settings))
+    rewritten = [rewrite(release.aggregate, resolved, policy) for release in parts.releases]
+    selects = tuple(one.gather.selection is not None for one in rewritten)
+    each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
+    steps = tuple(
+        _step(release, one, calibrate(one.gather, share, _relation(resolved)), resolved, settings)
+        for release, one, share in zip(parts.releases, rewritten, each, strict=True)
+    )
+    return Compiled(sql, steps, render_post(parts.post), parts.errors, settings)
+
+
+def _norm(settings: Settings) -> Norm:
+    return Norm.L2 if settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
+
+
+def _relation(resolved: Resolved) -> Neighboring:
+    privacy = resolved.schema.privacy
+    return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
+
+
+def _step(
+    release: BoundRelease, rewritten: Rewritten, calibrated: Calibrated, resolved: Resolved, settings: Settings
+) -> ReleaseStep:
+    return ReleaseStep(
+        name=release.name,
+        plan_hash=_plan_hash(release, resolved, settings),
+        sql=render(calibrated.gather),
+        keys=calibrated.gather.keys,
+        calibrated=calibrated,
+        recipes=rewritten.recipes,
+        columns=release.columns,
+    )
+
+
+def _plan_hash(release: BoundRelease, resolved: Resolved, settings: Settings) -> str:
+    """What a stored release is found by: the question, the tables' declarations and the caps; not ε."""
+    privacy = resolved.schema.privacy
+    names = sorted({node.table for node in walk_nodes(release.aggregate) if isinstance(node, Table)})
+    tables = [repr(resolved.schema.table(name)) for name in names]
+    caps = (settings.rows, settings.groups, settings.chosen_noise.value)
+    relation = (privacy.unit, privacy.neighbors.value, privacy.group_size)
+    text = "\n".join([canonical_plan(release.aggregate), *tables, repr(caps), repr(relation)])
+    return hashlib.sha256(text.encode()).hexdigest()

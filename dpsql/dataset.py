@@ -1,0 +1,81 @@
+"""An opened schema: its registered data, engine and ledger, shared by the sessions of a process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql import versions
+from dpsql.engines.base import Engine
+from dpsql.errors import AccessDenied
+from dpsql.ledger.base import Account, Binding, Ledger
+from dpsql.ledger.sqlite import open_ledger
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Resolved, Schema
+
+DATASET = "dataset"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    resolved: Resolved
+    engine: Engine
+    ledger: Ledger
+
+    @property
+    def schema(self) -> Schema:
+        return self.resolved.schema
+
+    def account(self, user: str | None) -> Account:
+        """Who pays: an analyst of the schema, or the dataset itself where none are declared."""
+        if not self.schema.analysts:
+            if user not in (None, DATASET):
+                raise AccessDenied(f'there is no analyst "{user}" in the schema', hint="It has none, so leave it out.")
+            return dataset_account(self.schema)
+        names = ", ".join(analyst.name for analyst in self.schema.analysts)
+        if user is None:
+            raise AccessDenied("a user must be named", hint=f'Connect as one of: {names}; for example user="ana".')
+        analyst = self.schema.analyst(user)
+        if analyst is None:
+            raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
+        return Account(analyst.name, analyst.budget.epsilon, analyst.budget.delta)
+
+    def check_unchanged(self) -> None:
+        """Files are pinned: a charge buys an answer about the registered version or nothing."""
+        versions.check_unchanged(self.schema, self.ledger)
+
+    def close(self) -> None:
+        self.engine.close()
+        self.ledger.close()
+
+
+def dataset_account(schema: Schema) -> Account:
+    return Account(DATASET, schema.privacy.budget.epsilon, schema.privacy.budget.delta)
+
+
+def open_dataset(path: str | Path) -> Dataset:
+    """Whoever opens a schema in process has the data, and so acts as the owner: version 1 is registered here."""
+    schema = load_schema(path)
+    ledger = _ledger(schema)
+    try:
+        resolved = versions.register(schema, ledger)
+        return Dataset(resolved, versions.engine_for(resolved), ledger)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def register_changed(path: str | Path) -> int:
+    """The owner's act: the data as it is now becomes the next version. Returns its number."""
+    schema = load_schema(path)
+    ledger = _ledger(schema)
+    try:
+        return versions.register(schema, ledger, changed=True).version
+    finally:
+        ledger.close()
+
+
+def _ledger(schema: Schema) -> Ledger:
+    privacy = schema.privacy
+    binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
+    return open_ledger(schema.ledger, binding, dataset_account(schema))

@@ -1,0 +1,141 @@
+"""What a statement would cost and how good it would be, before anything is asked: stable fields for tools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.calibrate import NoisyBundle
+from dpsql.compile import Compiled, ReleaseStep
+from dpsql.privacy.mechanisms import Gaussian, standard_error
+from dpsql.privacy.selection import units_needed
+
+
+@dataclass(frozen=True)
+class ExplainedColumn:
+    """A column of the engine's answer: integers that count steps of `grid`."""
+
+    name: str
+    grid: Fraction
+
+
+@dataclass(frozen=True)
+class ExplainedBundle:
+    """Columns noised together; sensitivities are joint, in grid units, neighbors and group_size counted in."""
+
+    columns: tuple[str, ...]
+    mechanism: str
+    scale: Fraction
+    l1: int
+    l2: float  # rounded up
+    linf: int
+    stderr: float  # of one cell, in the units of its values
+
+
+@dataclass(frozen=True)
+class ExplainedRelease:
+    sql: str
+    engine: str
+    holes: tuple[str, ...]
+    keys: tuple[str, ...]
+    columns: tuple[ExplainedColumn, ...]
+    bundles: tuple[ExplainedBundle, ...]
+    selection: str | None
+    groups: int | None  # public groups; None where they are selected
+    units_to_appear: int | None  # units that a selected group needs to appear in half of all runs
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """At most this is charged; what was paid for and stored before is free."""
+
+    releases: tuple[ExplainedRelease, ...]
+    epsilon: Fraction
+    delta: Fraction
+    post_sql: str
+    outputs: tuple[tuple[str, str], ...]  # name, type
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]]) -> Explanation:
+    spends = any(step.loss.rho > 0 for step in compiled.steps)
+    impure = any(step.loss.epsilon is None for step in compiled.steps)
+    return Explanation(
+        releases=tuple(_release(step, engine) for step in compiled.steps),
+        epsilon=compiled.settings.epsilon if spends else Fraction(0),
+        delta=compiled.settings.delta if impure else Fraction(0),
+        post_sql=compiled.post_sql,
+        outputs=tuple(outputs),
+    )
+
+
+def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
+    calibrated = step.calibrated
+    gather, selection = calibrated.gather, calibrated.selection
+    grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
+    return ExplainedRelease(
+        sql=step.sql,
+        engine=engine,
+        holes=tuple(hole.name for hole in step.holes),
+        keys=tuple(key.name for key in step.keys),
+        columns=tuple(ExplainedColumn(name, grid) for name, grid in grids.items()),
+        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles),
+        selection=gather.selection.cell if gather.selection is not None else None,
+        groups=len(gather.listed.rows) if gather.listed is not None and selection is None else None,
+        units_to_appear=None if selection is None else units_needed(selection, 1),
+        epsilon=step.loss.epsilon,
+        rho=step.loss.rho,
+        delta=step.loss.delta,
+    )
+
+
+def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
+    mechanism, sensitivity = bundle.mechanism, bundle.claim.sensitivity
+    gaussian = isinstance(mechanism, Gaussian)
+    return ExplainedBundle(
+        columns=bundle.claim.cells,
+        mechanism="gaussian" if gaussian else "laplace",
+        scale=mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale,
+        l1=sensitivity.l1,
+        l2=math.nextafter(math.sqrt(sensitivity.l2_squared), math.inf),
+        linf=sensitivity.linf,
+        stderr=standard_error(mechanism) * float(grids[bundle.claim.cells[0]]),
+    )
+
+
+def _lines(explanation: Explanation) -> list[str]:
+    cost = f"at most epsilon {_short(explanation.epsilon)}, delta {_short(explanation.delta)}"
+    lines = [f"Loss: {cost}" if explanation.releases else "Loss: none, no private rows are read"]
+    for number, release in enumerate(explanation.releases, 1):
+        lines.append(f"Release {number} (owned rows, aggregated on {release.engine}): rho {_short(release.rho)}")
+        if release.keys:
+            groups = "groups are selected" if release.groups is None else f"{release.groups} public groups"
+            lines.append(f"  keys: {', '.join(release.keys)} ({groups})")
+        if release.selection is not None:
+            lines.append(
+                f"  selection: a group appears in half of all runs with {release.units_to_appear} units"
+                f" that are in no other group; delta {_short(release.delta)}"
+            )
+        for bundle in release.bundles:
+            lines.append(
+                f"  {bundle.mechanism} noise on {', '.join(bundle.columns)}:"
+                f" standard error {bundle.stderr:.6g} (in the units of the values)"
+            )
+        lines += [f"    {line}" for line in release.sql.splitlines()]
+    lines.append("Post-processing (released):")
+    lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
+    lines.append("Output: " + ", ".join(f"{name} {type_}" for name, type_ in explanation.outputs))
+    return lines
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):.6g}"
+
+

@@ -1,0 +1,292 @@
+"""Where the pure meets the world: one analyst's statements, from text to answer.
+
+The order is the law (DESIGN 2): compile, charge durably, run, perturb, store durably, post-process, deliver. This is
+the only caller of `purchase`; what is delivered is what was read back from the store.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dpsql import settings as setting
+from dpsql.compile import Compiled, ReleaseStep, compile_query
+from dpsql.dataset import Dataset
+from dpsql.errors import EngineFailed, Error, InternalError, UnknownTable
+from dpsql.exact import Row
+from dpsql.explain import Explanation, explain
+from dpsql.ledger.base import Asked, Balance, Claim
+from dpsql.post import sandbox
+from dpsql.post.estimates import estimate
+from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.privacy.loss import NO_LOSS, Loss, total
+from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
+from dpsql.privacy.sampling import ExactSampler, Sampler
+from dpsql.schema.model import Table
+from dpsql.span import Span
+from dpsql.sql.commands import (
+    DescribeCommand,
+    ExplainCommand,
+    ResetCommand,
+    SetCommand,
+    ShowCommand,
+    read_command,
+)
+from dpsql.sql.parse import Parameter
+from dpsql.types import BIGINT, TEXT, Type
+
+KEPT = 256
+"""Compiled statements that a session remembers."""
+
+TIMEOUT = 60.0
+"""Seconds that post-processing may take."""
+
+
+@dataclass(frozen=True)
+class CellError:
+    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
+
+    stderr: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`loss` is what this statement was charged: nothing where all its releases were paid for before."""
+
+    columns: tuple[OutputColumn, ...]
+    rows: list[Row]
+    errors: list[tuple[CellError | None, ...]]
+    loss: Loss = NO_LOSS
+    notices: tuple[str, ...] = ()
+    command: str = "SELECT"
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+@dataclass
+class Session:
+    dataset: Dataset
+    user: str | None = None
+    sampler: Sampler = field(default_factory=ExactSampler)
+    clock: Callable[[], dt.datetime] = _now
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        self._privacy = self.dataset.schema.privacy
+        self._account = self.dataset.account(self.user)
+        self.settings = setting.defaults(self._privacy)
+        self._compiled: OrderedDict[object, Compiled] = OrderedDict()
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
+        command = read_command(sql)
+        match command:
+            case None:
+                return self._query(sql, parameters)
+            case SetCommand(name, value):
+                self.settings = setting.change(self.settings, self._privacy, name, value)
+                return Answer((), [], [], command="SET")
+            case ResetCommand(name):
+                self.settings = setting.reset(self.settings, self._privacy, name)
+                return Answer((), [], [], command="RESET")
+            case ShowCommand(name):
+                return self._show(name)
+            case ExplainCommand(inner, offset):
+                return _text_answer("QUERY PLAN", str(self._explained(sql, inner, offset, parameters)).splitlines())
+            case DescribeCommand(table):
+                return self._describe_table(table)
+
+    def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
+        """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
+        compiled = self._compile(sql, parameters)
+        columns = self._outputs(compiled)
+        return explain(compiled, self.dataset.engine.name, [(c.name, _type_text(c)) for c in columns])
+
+    def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
+        """The output columns of a query, for free."""
+        return self._outputs(self._compile(sql, parameters))
+
+    def budget(self) -> Balance:
+        return self.dataset.ledger.balance(self._account)
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def _compile(self, sql: str, parameters: Sequence[Parameter]) -> Compiled:
+        now = self.clock()
+        timed = any(word in sql.lower() for word in ("now", "current", "localtime"))
+        key = (sql, tuple((type(p), p) for p in parameters), self.settings.statement, now if timed else None)
+        known = self._compiled.get(key)
+        if known is not None:
+            self._compiled.move_to_end(key)
+            return known
+        compiled = compile_query(sql, self.dataset.resolved, self.settings.statement, parameters, now)
+        self._compiled[key] = compiled
+        if len(self._compiled) > KEPT:
+            self._compiled.popitem(last=False)
+        return compiled
+
+    def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
+        compiled = self._compile(sql, parameters)
+        self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
+        releases, charged = self._releases(compiled)
+        tables = [self._table(step, release) for step, release in zip(compiled.steps, releases, strict=True)]
+        result = sandbox.run(compiled.post_sql, tables, self.timeout)
+        asked = len(compiled.errors) if compiled.errors else len(result.columns)
+        errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
+        if not compiled.errors:
+            errors = [(None,) * asked for _ in result.rows]
+        rows = [row[:asked] for row in result.rows]
+        return Answer(result.columns[:asked], rows, errors, charged, _notices(rows, errors), "SELECT")
+
+    def _releases(self, compiled: Compiled) -> tuple[list[Release], Loss]:
+        """Pay for all steps at once, then run those that are not stored yet."""
+        if not compiled.steps:
+            return [], NO_LOSS
+        self.dataset.check_unchanged()
+        version = self.dataset.resolved.version
+        asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors) for s in compiled.steps]
+        claims = self.dataset.ledger.purchase(self._account, asked, compiled.statement, self.clock())
+        bodies: dict[int, bytes] = {}
+        for step, claim in zip(compiled.steps, claims, strict=True):
+            if claim.release not in bodies:
+                bodies[claim.release] = claim.body if claim.body is not None else self._run(step, claim)
+        charged = {claim.release: claim.loss for claim in claims if claim.charged}
+        return [from_bytes(bodies[claim.release]) for claim in claims], total(list(charged.values()))
+
+    def _run(self, step: ReleaseStep, claim: Claim) -> bytes:
+        """Exact rows live between these lines only. Whatever fails here counts against the account."""
+        try:
+            exact = self.dataset.engine.execute(step.sql, len(step.keys), {})
+            release = perturb(exact, step.calibrated.spec, self.sampler)
+        except (EngineFailed, InternalError):
+            self.dataset.ledger.failed(self._account, claim.release)
+            raise
+        return self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)
+
+    def _table(self, step: ReleaseStep, release: Release) -> ReleasedTable:
+        """The release as post-processing reads it."""
+        places = {key.name: place for place, key in enumerate(step.keys)}
+        columns: list[tuple[str, Type]] = []
+        values: list[list[object]] = []
+        for column in step.columns:
+            if column.kind == "key":
+                place = places[column.name]
+                values.append([key[place] for key in release.keys])
+            else:
+                recipe = step.recipes[column.place]
+                estimates = estimate(recipe, release, step.calibrated.columns, self.settings.nonnegative)
+                values.append({"value": estimates.values, "stderr": estimates.stderr, "low": estimates.low,
+                               "high": estimates.high}[column.kind])  # fmt: skip
+            columns.append((column.name, column.type))
+        if not columns:  # COUNT of groups, or a constant per group: only the number of rows matters
+            columns, values = [("_row", BIGINT)], [list(range(len(release.keys)))]
+        return ReleasedTable(step.name, tuple(columns), values)
+
+    def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        tables = []
+        for step in compiled.steps:
+            columns = tuple((c.name, c.type) for c in step.columns) or (("_row", BIGINT),)
+            tables.append(ReleasedTable(step.name, columns, [[] for _ in columns]))
+        described = sandbox.describe(compiled.post_sql, tables)
+        return described[: len(compiled.errors)] if compiled.errors else described
+
+    # --- commands ----------------------------------------------------------------------------------------------------
+
+    def _explained(self, sql: str, inner: str, offset: int, parameters: Sequence[Parameter]) -> Explanation:
+        try:
+            return self.explain(inner, parameters)
+        except Error as error:
+            if error.span is not None:
+                error.span = Span(error.span.start + offset, error.span.end + offset)
+            error.statement = sql
+            raise
+
+    def _show(self, name: str) -> Answer:
+        match name:
+            case "budget":
+                return _budget_answer(self.budget())
+            case "tables":
+                tables = [(t.name, "public" if t.public else "private") for t in self.dataset.schema.tables]
+                return _rows_answer((("table", TEXT), ("rows", TEXT)), tables, "SHOW")
+            case "all":
+                values = [(n, setting.show(self.settings, n)) for n in setting.NAMES]
+                return _rows_answer((("name", TEXT), ("setting", TEXT)), values, "SHOW")
+            case _:
+                return _rows_answer(((name, TEXT),), [(setting.show(self.settings, name),)], "SHOW")
+
+    def _describe_table(self, name: str) -> Answer:
+        tables = {table.name.lower(): table for table in self.dataset.schema.tables}
+        table = tables.get(name.lower())
+        if table is None:
+            raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(tables)}.")
+        columns = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT))
+        return _rows_answer(columns, _described(table), "DESCRIBE")
+
+
+def _described(table: Table) -> list[Row]:
+    rows: list[Row] = []
+    for column in table.columns:
+        domain = column.domain
+        bounds = f"[{_bound(domain.lower)}, {_bound(domain.upper)}]" if domain.bounded and domain.type.is_number else ""
+        values = "" if domain.values is None else ", ".join(str(value) for value in domain.values)
+        rows.append((column.name, str(column.type), bounds, values))
+    return rows
+
+
+def _bound(number: object) -> str:
+    return f"{float(number):g}"  # type: ignore[arg-type]
+
+
+def _cell_error(row: Row, bar: object) -> CellError | None:
+    if bar is None:
+        return None
+    stderr, low, high = (row[getattr(bar, place)] for place in ("stderr", "low", "high"))
+    return None if stderr is None else CellError(stderr, low, high)
+
+
+def _notices(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
+    """Noise wider than the value earns a notice; it says nothing that the answer does not."""
+    cells = wide = 0
+    for row, bars in zip(rows, errors, strict=True):
+        for value, bar in zip(row, bars, strict=True):
+            if bar is not None and isinstance(value, int | float):
+                cells += 1
+                wide += bar.stderr > abs(value)
+    if not wide:
+        return ()
+    return (f"the noise is wider than the value in {wide} of {cells} cells; a larger epsilon or coarser groups help",)
+
+
+def _type_text(column: OutputColumn) -> str:
+    return str(column.type) if column.type is not None else column.spelling.lower()
+
+
+def _rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:
+    outputs = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in columns)
+    return Answer(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
+
+
+def _text_answer(title: str, lines: list[str]) -> Answer:
+    return _rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
+
+
+def _budget_answer(balance: Balance) -> Answer:
+    figures = [
+        ("account", balance.account),
+        ("epsilon of the budget", f"{float(balance.epsilon):g}"),
+        ("delta of the budget", f"{float(balance.delta):g}"),
+        ("epsilon spent", f"{float(balance.spent_epsilon):.6g}"),
+        ("epsilon left", f"{float(balance.left_epsilon):.6g}"),
+        ("part left", f"{float(100 * balance.fraction_left):.4g} %"),
+        ("charges", str(balance.charges)),
+    ]
+    return _rows_answer((("budget", TEXT), ("value", TEXT)), figures, "SHOW")
+
+

@@ -1,0 +1,137 @@
+"""What an analyst may set for her statements, within the owner's policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from dpsql.calibrate import Noise
+from dpsql.compile import Settings
+from dpsql.errors import InvalidParameter
+from dpsql.schema.model import Privacy
+
+NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative")
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    statement: Settings
+    nonnegative: bool = False
+
+
+def defaults(privacy: Privacy) -> SessionSettings:
+    caps = privacy.contributions
+    return SessionSettings(Settings(privacy.query.epsilon, privacy.query.delta, caps.rows, caps.groups))
+
+
+def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -> SessionSettings:
+    statement = settings.statement
+    match name:
+        case "epsilon":
+            return replace(settings, statement=replace(statement, epsilon=_epsilon(value)))
+        case "delta":
+            return replace(settings, statement=replace(statement, delta=_delta(value)))
+        case "contributions.rows":
+            return replace(settings, statement=replace(statement, rows=_cap(name, value, privacy.contributions.rows)))
+        case "contributions.groups":
+            groups = _cap(name, value, privacy.contributions.groups)
+            return replace(settings, statement=replace(statement, groups=groups))
+        case "noise":
+            return replace(settings, statement=replace(statement, noise=_noise(value)))
+        case "nonnegative":
+            return replace(settings, nonnegative=_switch(name, value))
+        case _:
+            raise unknown(name)
+
+
+def reset(settings: SessionSettings, privacy: Privacy, name: str | None) -> SessionSettings:
+    if name is None:
+        return defaults(privacy)
+    return change(settings, privacy, name, show(defaults(privacy), name))
+
+
+def show(settings: SessionSettings, name: str) -> str:
+    statement = settings.statement
+    match name:
+        case "epsilon":
+            return _number_text(statement.epsilon)
+        case "delta":
+            return _number_text(statement.delta)
+        case "contributions.rows":
+            return "none" if statement.rows is None else str(statement.rows)
+        case "contributions.groups":
+            return "none" if statement.groups is None else str(statement.groups)
+        case "noise":
+            return "auto" if statement.noise is None else statement.noise.value
+        case "nonnegative":
+            return "on" if settings.nonnegative else "off"
+        case _:
+            raise unknown(name)
+
+
+def unknown(name: str) -> InvalidParameter:
+    return InvalidParameter(f'there is no setting "{name}"', hint=f"Settings: {', '.join(NAMES)}.", sqlstate="42704")
+
+
+def _number_text(number: Fraction) -> str:
+    as_decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    return str(as_decimal) if Fraction(as_decimal) == number else f"{number.numerator}/{number.denominator}"
+
+
+def _number(name: str, value: str) -> Fraction:
+    text = value.strip("'\"")
+    try:
+        if "/" in text:
+            return Fraction(text)
+        number = Decimal(text)
+    except (InvalidOperation, ValueError, ZeroDivisionError):
+        raise InvalidParameter(f'{name} must be a number, not "{value}"') from None
+    if not number.is_finite():
+        raise InvalidParameter(f'{name} must be a finite number, not "{value}"')
+    if number and not -400 < number.adjusted() < 400:
+        raise InvalidParameter(f"{name} is out of range")
+    return Fraction(number)
+
+
+def _epsilon(value: str) -> Fraction:
+    number = _number("epsilon", value)
+    if not 0 < number <= 10**6:
+        raise InvalidParameter("epsilon must be above 0 and at most 1000000", hint="For example: SET epsilon = 0.5")
+    return number
+
+
+def _delta(value: str) -> Fraction:
+    number = _number("delta", value)
+    if not 0 <= number < 1:
+        raise InvalidParameter("delta must be at least 0 and below 1", hint="For example: SET delta = 1e-9")
+    return number
+
+
+def _cap(name: str, value: str, owners: int | None) -> int | None:
+    """Analysts may lower the owner's caps, never raise them: a larger norm is more noise for everyone's data."""
+    if value == "none" and owners is None:
+        return None
+    number = _number(name, value)
+    if number.denominator != 1 or number < 1 or number > 1 << 20:
+        raise InvalidParameter(f"{name} must be a whole number of at least 1")
+    if owners is not None and number > owners:
+        raise InvalidParameter(f"{name} cannot be raised above the owner's {owners}")
+    return int(number)
+
+
+def _noise(value: str) -> Noise | None:
+    word = value.strip("'\"").lower()
+    if word == "auto":
+        return None
+    try:
+        return Noise(word)
+    except ValueError:
+        raise InvalidParameter(f'noise must be laplace, gaussian or auto, not "{value}"') from None
+
+
+def _switch(name: str, value: str) -> bool:
+    word = value.strip("'\"").lower()
+    if word not in ("on", "off", "true", "false"):
+        raise InvalidParameter(f'{name} must be on or off, not "{value}"')
+    return word in ("on", "true")
