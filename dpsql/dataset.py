@@ -34,7 +34,7 @@ class Dataset:
             return dataset_account(self.schema)
         names = ", ".join(analyst.name for analyst in self.schema.analysts)
         if user is None:
-            raise AccessDenied("a user must be named", hint=f'Connect as one of: {names}; for example user="ana".')
+            raise AccessDenied("a user must be named", hint=f"Connect as one of: {names}.")
         analyst = self.schema.analyst(user)
         if analyst is None:
             raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
@@ -42,7 +42,7 @@ class Dataset:
 
     def check_unchanged(self) -> None:
         """Files are pinned: a charge buys an answer about the registered version or nothing."""
-        versions.check_unchanged(self.schema, self.ledger)
+        versions.check_unchanged(self.schema, self.ledger, self.resolved.version)
 
     def close(self) -> None:
         self.engine.close()

@@ -37,6 +37,8 @@ from dpsql.sql.commands import (
 from dpsql.sql.parse import Parameter
 from dpsql.types import BIGINT, TEXT, Type
 
+__all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
+
 KEPT = 256
 """Compiled statements that a session remembers."""
 
@@ -91,7 +93,7 @@ class Session:
             case None:
                 return self._query(sql, parameters)
             case SetCommand(name, value):
-                self.settings = setting.change(self.settings, self._privacy, name, value)
+                self.set(name, value)
                 return Answer((), [], [], command="SET")
             case ResetCommand(name):
                 self.settings = setting.reset(self.settings, self._privacy, name)
@@ -102,6 +104,9 @@ class Session:
                 return _text_answer("QUERY PLAN", str(self._explained(sql, inner, offset, parameters)).splitlines())
             case DescribeCommand(table):
                 return self._describe_table(table)
+
+    def set(self, name: str, value: str) -> None:
+        self.settings = setting.change(self.settings, self._privacy, name.lower(), value)
 
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""

@@ -67,9 +67,14 @@ def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Reso
     return _resolve(schema, relations, current)
 
 
-def check_unchanged(schema: Schema, ledger: Versions) -> None:
-    """Raise StaleData unless the data on disk is still the registered version. Cheap: it looks at no rows."""
+def check_unchanged(schema: Schema, ledger: Versions, version: int) -> None:
+    """Raise StaleData unless the data on disk is still the registered version, and that one is `version`.
+
+    Cheap: it looks at no rows. Facts count for the version that they were checked on (SOUNDNESS 1.3).
+    """
     current = ledger.current_version()
+    if current is not None and current.number != version:
+        raise StaleData("the owner has registered a newer version of the data", hint="Connect again.")
     identity = identify(schema, expand_sources(schema))
     if current is None or current.identity != identity:
         raise _stale(current.identity if current else "{}", identity)

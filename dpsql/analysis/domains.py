@@ -46,12 +46,18 @@ from dpsql.plan.nodes import (
     Weigh,
 )
 from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
-from dpsql.types import BIGINT, INTEGER_BITS, Kind, Type, integer_range
+from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 
 MOST_VALUES = 10_000
 """Finite sets larger than this are kept as bounds only."""
 
 MICROSECONDS_OF_DAY = 86_400_000_000
+
+MOST_PRINTED = 400
+"""Characters of a number, date or boolean as text (a double has at most 309 digits before its point)."""
+
+GROWTH = 3
+"""A character becomes at most three when letters change case."""
 
 
 def node_domains(node: Node) -> dict[str, Domain]:
@@ -119,7 +125,8 @@ def _literal(literal: Literal) -> Domain:
     if literal.type.is_number or literal.type.is_time:
         number = to_number(literal.value)
         return Domain(literal.type, False, number, number, (literal.value,))
-    return Domain(literal.type, False, values=(literal.value,))
+    length = len(literal.value) if isinstance(literal.value, str) else None
+    return Domain(literal.type, False, values=(literal.value,), length=length)
 
 
 def _intersect(domain: Domain, lower: Fraction, upper: Fraction) -> tuple[Fraction, Fraction]:
@@ -144,7 +151,9 @@ def hull(domains: tuple[Domain, ...], type_: Type) -> Domain:
     values: tuple[Scalar, ...] | None = ()
     for domain in some:
         values = None if values is None or domain.values is None else merge_values(values, domain.values)
-    return Domain(type_, nullable, lower, upper, values)
+    lengths = [domain.length for domain in some]
+    length = None if None in lengths or not some else max(x for x in lengths if x is not None)
+    return Domain(type_, nullable, lower, upper, values, length)
 
 
 def merge_values(first: tuple[Scalar, ...], second: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:
@@ -173,7 +182,7 @@ def _cast(inner: Domain, type_: Type) -> Domain:
     if inner.bounded and {inner.type.kind, type_.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         lower, upper = (_date_cast(bound, type_.kind) for bound in inner.bounds)
         return Domain(type_, inner.nullable, lower, upper)
-    return Domain(type_, nullable)
+    return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
 
 
 def _date_cast(bound: Fraction, kind: Kind) -> Fraction:
@@ -242,6 +251,8 @@ def _call(expr: Call, args: tuple[Domain, ...]) -> Domain:
             return replace(args[0], nullable=True)
         case "greatest" | "least":
             return _extreme(expr, args)
+        case "finite":
+            return replace(args[0], type=expr.type, nullable=args[0].nullable or not args[0].bounded)
         case "abs":
             return _monotone(args[0], expr.type, abs, around_zero=True)
         case "floor" | "ceil":
@@ -260,7 +271,7 @@ def _call(expr: Call, args: tuple[Domain, ...]) -> Domain:
         case "lower" | "upper" | "trim":
             return _mapped(args[0], _TEXT[expr.function])
         case _:
-            return Domain(expr.type, True if expr.function == "substring" else nullable)
+            return Domain(expr.type, nullable or expr.function == "substring", length=_length(args))
 
 
 _ROUNDINGS: dict[str, Callable[[Fraction], Fraction]] = {
@@ -272,10 +283,17 @@ _TEXT: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper
 
 def _mapped(arg: Domain, function: Callable[[str], str]) -> Domain:
     """Finite sets of ASCII text only: there Python's letters and every engine's agree."""
+    length = None if arg.length is None else GROWTH * arg.length
     if arg.values is None or not all(isinstance(value, str) and value.isascii() for value in arg.values):
-        return Domain(arg.type, arg.nullable)
+        return Domain(arg.type, arg.nullable, length=length)
     values = tuple(dict.fromkeys(function(str(value)) for value in arg.values))
-    return Domain(arg.type, arg.nullable, values=values)
+    return Domain(arg.type, arg.nullable, values=values, length=length)
+
+
+def _length(args: tuple[Domain, ...]) -> int | None:
+    """Characters of all text arguments together: concatenation is the only function that adds up."""
+    lengths = [arg.length for arg in args if arg.type == TEXT]
+    return None if None in lengths else sum(length for length in lengths if length is not None)
 
 
 def _monotone(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.plan.expr import Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
 from dpsql.schema.domain import Domain, Scalar, to_number
+from dpsql.types import Type
 
 Environment = Mapping[str, Domain]
 
@@ -82,12 +84,21 @@ def _whole(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None
 
 def _narrow_to(env: dict[str, Domain], column: Column, values: tuple[Scalar, ...]) -> None:
     domain = env[column.name].with_nullable(False)
-    kept = tuple(dict.fromkeys(value for value in values if _possible(domain, value)))
+    # As values of the column's type: 0.1 and 1e-1 are one double, and must be one group.
+    kept = tuple(dict.fromkeys(as_type(value, domain.type) for value in values if _possible(domain, value)))
     lower, upper = domain.lower, domain.upper
     if kept and (domain.type.is_number or domain.type.is_time):
         numbers = [to_number(value) for value in kept]
         lower, upper = min(numbers), max(numbers)
     env[column.name] = replace(domain, values=kept, lower=lower, upper=upper)
+
+
+def as_type(value: Scalar, type_: Type) -> Scalar:
+    if type_.is_float and isinstance(value, int | float | Decimal):
+        return float(value) + 0.0
+    if type_.is_integer and isinstance(value, int | float | Decimal):
+        return int(value)
+    return value
 
 
 def _possible(domain: Domain, value: Scalar) -> bool:

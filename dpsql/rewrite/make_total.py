@@ -2,7 +2,7 @@
 
     a + b  (both within 10^6)   →  64-bit addition
     a + b  (no bounds known)    →  128-bit addition, NULL past 64 bits
-    GROUP BY x * 2 (a double)   →  GROUP BY x * 2 where finite, else NULL
+    GROUP BY x * 2 (a double)   →  GROUP BY x * 2 where finite, else NULL; 0.0 for -0.0, which are one group
 
 Everything is total without this rule too: it only finds where the cheap form is.
 """
@@ -14,10 +14,15 @@ from typing import assert_never
 
 from dpsql.analysis.domains import domain_of, node_domains
 from dpsql.analysis.narrow import Environment
-from dpsql.plan.expr import Arithmetic, Call, Column, Expr
+from dpsql.errors import LimitExceeded
+from dpsql.plan.expr import Arithmetic, Call, Expr
 from dpsql.plan.measures import CountValues, MeanValues, Measure, SumValues
 from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Named, Node, Project, Scan, Sum, Table, Weigh
 from dpsql.plan.walk import map_expr, map_rows
+from dpsql.types import DOUBLE, TEXT
+
+MOST_CHARACTERS = 100_000
+"""Of one text that an expression may make."""
 
 
 def make_total(aggregate: Aggregate) -> Aggregate:
@@ -51,11 +56,20 @@ def _total_node(node: Node) -> Node:
 
 def _total(expr: Expr, env: Environment) -> Expr:
     def change(part: Expr) -> Expr:
+        if isinstance(part, Call) and part.type == TEXT:
+            _check_length(part, env)
         if isinstance(part, Arithmetic) and part.type.is_integer and _fits(part, env):
             return replace(part, fits=True)
         return part
 
     return map_expr(expr, change)
+
+
+def _check_length(part: Call, env: Environment) -> None:
+    """Text that doubles in every sub-select would exhaust memory, for rows that have any: an error that tells."""
+    length = domain_of(part, env).length
+    if length is None or length > MOST_CHARACTERS:
+        raise LimitExceeded(f"{part.function} could make text of more than {MOST_CHARACTERS} characters")
 
 
 def _fits(part: Arithmetic, env: Environment) -> bool:
@@ -65,6 +79,4 @@ def _fits(part: Arithmetic, env: Environment) -> bool:
 
 
 def _finite(expr: Expr) -> Expr:
-    if expr.type.is_float and not isinstance(expr, Column):
-        return Call("finite", (expr,), expr.type)
-    return expr
+    return Call("finite", (expr,), DOUBLE) if expr.type.is_float else expr

@@ -15,6 +15,7 @@ from dpsql.plan.nodes import Aggregate, Filter, Hop, Join, Node, Project, Scan, 
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
+from dpsql.types import TEXT
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
@@ -81,7 +82,7 @@ def _column(table: model.Table, name: str, as_name: str, resolved: Resolved, is_
         source=name,
         name=as_name,
         physical=resolved.physical[table.name][name],
-        domain=column.domain,
+        domain=replace(column.domain, length=column.max_length) if column.type == TEXT else column.domain,
         max_length=column.max_length,
         is_id=is_id,
         null_group=column.null_group,

@@ -40,6 +40,7 @@ class Domain:
     lower: Fraction | None = None
     upper: Fraction | None = None
     values: tuple[Scalar, ...] | None = None
+    length: int | None = None  # most characters of a text
 
     @property
     def bounded(self) -> bool:

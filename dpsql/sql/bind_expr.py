@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 
 from sqlglot import exp
@@ -80,11 +81,15 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
             hint="Aggregate first: window functions over the aggregated rows are fine.",
             span=span_of(node),
         )
-    raise UnknownFunction(
-        f"{spelled(node)} is not supported over private rows",
-        hint="These are: " + ", ".join(sorted(name for name in FUNCTIONS if name != "finite")) + ", clip, CASE, CAST.",
-        span=span_of(node),
-    )
+    raise _unknown_function(node)
+
+
+def _unknown_function(node: exp.Expr) -> UnknownFunction:
+    known = sorted(name for name in FUNCTIONS if name not in ("finite", "like", "ilike"))
+    name = str(node.this if isinstance(node, exp.Anonymous) else node.key).lower()
+    close = get_close_matches(name, [*known, "clip", "count", "sum", "avg"], n=1)
+    hint = f"Perhaps you meant {close[0].upper()}." if close else f"Functions: {', '.join(known)}, clip, CASE, CAST."
+    return UnknownFunction(f"{spelled(node)} is not supported over private rows", hint=hint, span=span_of(node))
 
 
 def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
@@ -102,7 +107,9 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
     only(node, "this", "table", "db", "catalog")
     if isinstance(node.this, exp.Star):
         raise Unsupported("* cannot stand here", span=span_of(node))
-    return scope.resolve(node).column
+    column = scope.resolve(node).column
+    # 128-bit arithmetic could overflow: such columns are read as 64-bit ones, NULL where they do not fit.
+    return Cast(column, BIGINT) if column.type.kind is Kind.HUGEINT else column
 
 
 def _null(node: exp.Expr, scope: Scope) -> Expr:
@@ -318,11 +325,7 @@ def _clip(node: exp.Expr, scope: Scope) -> Expr:
     assert isinstance(node, exp.Anonymous)
     name = ALIASES.get(str(node.this).lower(), str(node.this).lower())
     if name != "clip":
-        raise UnknownFunction(
-            f"{spelled(node)} is not supported over private rows",
-            hint="These are: " + ", ".join(sorted(n for n in FUNCTIONS if n != "finite")) + ", clip, CASE, CAST.",
-            span=span_of(node),
-        )
+        raise _unknown_function(node)
     args = [number_literal(bind_expr(part, scope), part) for part in node.expressions]
     if len(args) != 3 or not all(isinstance(arg, Literal) and arg.value is not None for arg in args[1:]):
         raise Unsupported("CLIP takes a number and two literal bounds", hint="For example: CLIP(cost, 0, 100).",

@@ -107,7 +107,17 @@ class ReleaseBlock:
         for node in nodes:
             if holds_aggregate(node):
                 raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
+            self._refuse_unit(node)
         return _unique([bind_expr(node, self._scope) for node in nodes])
+
+    def _refuse_unit(self, node: exp.Expr) -> None:
+        if isinstance(node, exp.Column) and self._scope.resolve(node).is_unit:
+            raise Unsupported(
+                "grouping by the privacy unit is not supported yet",
+                detail="Each such group holds one unit, and no group of one may appear in an answer.",
+                hint=f"COUNT(DISTINCT {node.name}) counts the units.",
+                span=span_of(node),
+            )
 
     def _key_node(self, node: exp.Expr) -> exp.Expr:
         """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal, InvalidOperation
+import uuid
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import exp
@@ -13,6 +14,8 @@ from dpsql.plan.expr import Cast, Expr, Literal
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.functions import common_type
 from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Kind, Type, decimal, integer_range
+
+_WIDE = Context(prec=80)
 
 
 def bind_literal(node: exp.Expr) -> Literal:
@@ -67,6 +70,10 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
         return _text_literal(value.strip(), type_) if type_ != TEXT else Literal(value, TEXT)
     if literal.type.is_number and type_.is_float:
         return Literal(float(Fraction(value)), type_)  # type: ignore[arg-type]
+    if literal.type.is_number and type_.kind is Kind.DECIMAL:
+        scaled = Fraction(value) * 10 ** (type_.scale or 0)  # type: ignore[arg-type]
+        fits = scaled.denominator == 1 and abs(scaled) < 10 ** (type_.precision or 0)
+        return Literal(Decimal(scaled.numerator).scaleb(-(type_.scale or 0), _WIDE), type_) if fits else None
     if literal.type.is_number and type_.is_integer:
         return Literal(int(value), type_) if Fraction(value).denominator == 1 else None  # type: ignore[arg-type]
     if type_ == TIMESTAMP and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
@@ -96,7 +103,7 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
                 moment = dt.datetime.fromisoformat(text)
                 return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
             case Kind.UUID:
-                return Literal(text.lower(), type_)
+                return Literal(str(uuid.UUID(text)), type_)
             case _:
                 return None
     except (ValueError, KeyError, InvalidOperation):
@@ -115,11 +122,27 @@ def meet(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr]
             hint="Write the literal in the column's type, or cast one side.",
             span=spans.union(span_of(nodes[-1])) if spans else None,
         )
-    if common.is_integer or common.is_float or common.kind is Kind.DECIMAL:
-        # Numbers compare as they are; only literals are brought to the side's type.
-        numeric = [number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
-        return numeric, common
+    if common.is_number:
+        args = [number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
+        common = _number_type(args)
     return [coerce(arg, common, node) for arg, node in zip(args, nodes, strict=True)], common
+
+
+def _number_type(args: list[Expr]) -> Type:
+    """The type in which numbers are compared without an engine's implicit cast, which may overflow.
+
+    Whole numbers as they are; decimals of one type with literals that it holds exactly; else doubles.
+    """
+    columns = {arg.type for arg in args if not isinstance(arg, Literal)}
+    literals = [arg for arg in args if isinstance(arg, Literal)]
+    if all(arg.type.is_integer for arg in args):
+        return BIGINT if len({arg.type for arg in args}) > 1 else args[0].type
+    if len(columns) == 1:
+        (only_type,) = columns
+        if only_type.kind is Kind.DECIMAL or only_type.is_integer:
+            fitting = [convert_literal(literal, only_type) for literal in literals]
+            return only_type if None not in fitting else DOUBLE
+    return DOUBLE
 
 
 def number_literal(arg: Expr, node: exp.Expr) -> Expr:

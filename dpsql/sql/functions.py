@@ -72,7 +72,7 @@ def _abs_form(args: list[str]) -> str:
 
 
 def _finite_form(args: list[str]) -> str:
-    return f"CASE WHEN isfinite({args[0]}) THEN {args[0]} END"
+    return f"CASE WHEN isfinite({args[0]}) THEN {args[0]} + CAST('0.0' AS DOUBLE) END"
 
 
 def _extract_form(args: list[str]) -> str:

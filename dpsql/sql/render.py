@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from dpsql.errors import InternalError
 from dpsql.plan.expr import ONE, UID, WEIGHT, Quantise
 from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
@@ -93,6 +94,8 @@ def _listed(listed: Listed) -> str:
         return f"({', '.join([str(number), *cells])})"
 
     names = ", ".join(['"_order"', *(identifier(f.name) for f in listed.keys)])
+    if len({row(0, values) for values in listed.rows}) != len(listed.rows):
+        raise InternalError("a public group is listed twice")  # it would be drawn twice for one charge
     rows = ", ".join(row(number, values) for number, values in enumerate(listed.rows))
     if not rows:  # an IN list of which nothing is possible
         rows = row(0, tuple(None for _ in listed.keys))

@@ -26,7 +26,7 @@ from dpsql.plan.nodes import ScanColumn
 from dpsql.schema.domain import Domain
 from dpsql.sql.functions import FUNCTIONS
 from dpsql.sql.literals import double, identifier, literal, moment, type_name
-from dpsql.types import BIGINT, DOUBLE, HUGEINT, TIMESTAMP, Kind, Type
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, TIMESTAMP, Kind, Type
 
 FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
 MICROSECONDS = 86_400_000_000
@@ -56,7 +56,9 @@ def render_expr(expr: Expr) -> str:
             whens = " ".join(f"WHEN {render_expr(when)} THEN {render_expr(then)}" for when, then in expr.branches)
             return f"CASE {whens} ELSE {render_expr(expr.otherwise)} END"
         case Cast():
-            return cast(render_expr(expr.arg), expr.type)
+            sql = cast(render_expr(expr.arg), expr.type)
+            # Text can spell years that a calendar function, or the way out to Python, fails on.
+            return within_calendar(sql, expr.type) if expr.type.is_time and expr.arg.type == TEXT else sql
         case Call():
             return _call(expr)
         case Clip():
@@ -99,7 +101,7 @@ def _quantise(expr: Quantise) -> str:
     arg, lower, upper = render_expr(expr.arg), expr.lower, expr.upper
     if expr.arg.type.is_integer and expr.grid == 1:
         return (
-            f"CASE WHEN {arg} BETWEEN {lower} AND {upper} THEN CAST({arg} AS BIGINT) "
+            f"CASE WHEN {arg} BETWEEN {lower} AND {upper} THEN {cast(arg, BIGINT)} "
             f"WHEN {arg} < {lower} THEN CAST({lower} AS BIGINT) WHEN {arg} > {upper} THEN CAST({upper} AS BIGINT) END"
         )
     if not expr.arg.type.is_float:
@@ -212,10 +214,17 @@ def _clip_time(raw: str, domain: Domain) -> str:
     if domain.bounded:
         first, last = (moment(bound, domain.type) for bound in domain.bounds)
         return _case_clip(raw, first, last, "isfinite")
-    scale = 1 if domain.type.kind is Kind.DATE else MICROSECONDS
-    lower = domain.lower if domain.lower is not None else FIRST_DAY * scale
-    upper = domain.upper if domain.upper is not None else LAST_DAY * scale
-    return f"CASE WHEN {raw} BETWEEN {moment(lower, domain.type)} AND {moment(upper, domain.type)} THEN {raw} END"
+    return within_calendar(raw, domain.type)
+
+
+def _calendar(type_: Type) -> tuple[Fraction, Fraction]:
+    scale = 1 if type_.kind is Kind.DATE else MICROSECONDS
+    return FIRST_DAY * scale, LAST_DAY * scale
+
+
+def within_calendar(sql: str, type_: Type) -> str:
+    first, last = (moment(bound, type_) for bound in _calendar(type_))
+    return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
 
 def _id(raw: str, column: ScanColumn) -> str:
@@ -229,8 +238,6 @@ def _id(raw: str, column: ScanColumn) -> str:
     if domain.bounded and domain.type.is_integer:
         tests.append(f"{raw} BETWEEN {_whole(domain, True)} AND {_whole(domain, False)}")
     if domain.type.is_time:
-        bounds = domain.bounds if domain.bounded else (FIRST_DAY, LAST_DAY)
-        if domain.type.kind is not Kind.DATE and not domain.bounded:
-            bounds = (FIRST_DAY * MICROSECONDS, LAST_DAY * MICROSECONDS)
+        bounds = domain.bounds if domain.bounded else _calendar(domain.type)
         tests.append(f"{raw} BETWEEN {moment(bounds[0], domain.type)} AND {moment(bounds[1], domain.type)}")
     return f"CASE WHEN {' AND '.join(tests)} THEN {raw} END" if tests else raw

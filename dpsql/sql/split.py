@@ -197,14 +197,15 @@ def _no_rows(select: exp.Select, binder: Binder) -> Result:
         asks_types = True
     if where is not None and isinstance(where.this, exp.EQ) and _is_false(where.this):
         asks_types = True
+    select.set("limit", None)
+    select.set("offset", None)
+    _, columns = binder.owned_select(select)  # a misspelt name or function is said first
     if not asks_types:
         raise NotPrivate(
             "this would return single private rows",
             hint=_aggregate_hint(select),
             span=span_of(select.expressions[0]) if select.expressions else None,
         )
-    select.set("limit", None)
-    _, columns = binder.owned_select(select)
     items = [
         exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns
     ]

@@ -119,7 +119,7 @@ def test_opening_registers_version_1_once(folder, kind):
     assert first.physical["patients"] == {"id": t.BIGINT, "sex": t.TEXT}
     assert first.physical["visits"] == {"patient": t.BIGINT, "cost": t.DOUBLE}
     assert count(first, "visits") == 2
-    check_unchanged(schema, ledger)
+    check_unchanged(schema, ledger, 1)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,24 @@ def test_changed_data_is_not_served_until_registered(folder, kind, file):
     ledger = Memory()
     register(schema, ledger)
     touch(folder / file)
-    for ask in (register, check_unchanged):
+    for ask in (register, lambda schema, ledger: check_unchanged(schema, ledger, 1)):
         with pytest.raises(StaleData, match="not the registered version") as caught:
             ask(schema, ledger)
         assert caught.value.hint == "The owner registers it with: dpsql data changed SCHEMA"
     assert register(schema, ledger, changed=True).version == 2
     assert register(schema, ledger).version == 2
+    check_unchanged(schema, ledger, 2)
+
+
+def test_whoever_opened_an_older_version_must_open_anew(folder):
+    """Facts and releases are those of one version: an open dataset must not read the next one's files."""
+    schema, ledger = in_files(folder, "parquet"), Memory()
+    register(schema, ledger)
+    touch(folder / "visits.parquet")
+    register(schema, ledger, changed=True)
+    with pytest.raises(StaleData, match="newer version") as caught:
+        check_unchanged(schema, ledger, 1)
+    assert caught.value.hint == "Connect again."
 
 
 def test_the_message_names_the_table(folder):
