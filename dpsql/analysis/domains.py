@@ -53,6 +53,8 @@ MOST_VALUES = 10_000
 
 MICROSECONDS_OF_DAY = 86_400_000_000
 
+MOST_DOUBLE = 2**1000
+
 MOST_PRINTED = 400
 """Characters of a number, date or boolean as text (a double has at most 309 digits before its point)."""
 
@@ -211,9 +213,13 @@ def _arithmetic(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
 
 
 def _type_bounded(domain: Domain) -> Domain:
-    """Integers that may pass their type's range become NULL there; such bounds are of no use to a sum."""
+    """Integers that may pass their type's range become NULL there; such bounds are of no use to a sum.
+
+    Neither are those past the largest double.
+    """
     if not domain.type.is_integer:
-        return domain
+        wide = domain.bounded and max(abs(bound) for bound in domain.bounds) >= MOST_DOUBLE
+        return Domain(domain.type, True) if wide else domain
     least, most = integer_range(domain.type)
     if domain.bounded and least <= domain.bounds[0] and domain.bounds[1] <= most:
         return domain

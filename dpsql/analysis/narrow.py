@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpsql.plan.expr import Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
 from dpsql.schema.domain import Domain, Scalar, to_number
-from dpsql.types import Type
+from dpsql.types import Kind, Type
 
 Environment = Mapping[str, Domain]
 
@@ -106,7 +106,8 @@ def _possible(domain: Domain, value: Scalar) -> bool:
         return value in domain.values
     if domain.type.is_number or domain.type.is_time:
         number = to_number(value)
-        if domain.type.is_integer and number.denominator != 1:
+        steps = number * 10 ** (domain.type.scale or 0)
+        if (domain.type.is_integer or domain.type.kind is Kind.DECIMAL) and steps.denominator != 1:
             return False
         return (domain.lower is None or domain.lower <= number) and (domain.upper is None or number <= domain.upper)
     return True

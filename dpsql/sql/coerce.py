@@ -37,7 +37,7 @@ def bind_literal(node: exp.Expr) -> Literal:
     digits = len(number.as_tuple().digits)
     scale = -int(number.as_tuple().exponent)
     if max(digits, scale) > 38:
-        return Literal(float(number), DOUBLE)
+        return Literal(_finite(float(number), node), DOUBLE)
     return Literal(number, decimal(max(digits, scale, 1), scale))
 
 

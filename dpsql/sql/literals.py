@@ -68,9 +68,9 @@ def literal(value: Scalar | None, type_: Type) -> str:
 
 def double(number: Fraction) -> str:
     """The double nearest to the number; `repr` of a float reads back as the same double."""
-    as_float = float(number)
-    if as_float in (float("inf"), float("-inf")):
+    if abs(number) >= 2**1024:
         raise ValueError("no double is that large")
+    as_float = float(number)
     return f"CAST({text(repr(as_float))} AS DOUBLE)"
 
 
