@@ -1,1 +1,112 @@
-"""A SQL-rewriting differential-privacy proxy."""
+"""A SQL-rewriting differential-privacy proxy.
+
+    import dpsql
+
+    with dpsql.connect("schemas/clinic.yaml", user="ana", epsilon=0.5) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT sex, COUNT(*) FROM patients WHERE birth_year < ? GROUP BY sex", [1980])
+        for row, bars in zip(cursor, cursor.errors):
+            print(row, bars)
+        print(cursor.loss)
+
+What opens data is imported when it is first used, so that `import dpsql` is fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpsql.dbapi.values import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    apilevel,
+    paramstyle,
+    threadsafety,
+)
+from dpsql.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+
+if TYPE_CHECKING:
+    from dpsql.dbapi.charge import Charge
+    from dpsql.dbapi.connection import Connection, connect
+    from dpsql.dbapi.cursor import Cursor
+    from dpsql.session import Balance, CellError, Explanation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Balance",
+    "Binary",
+    "CellError",
+    "Charge",
+    "Connection",
+    "Cursor",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "Explanation",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "__version__",
+    "apilevel",
+    "connect",
+    "paramstyle",
+    "threadsafety",
+]
+
+_LATER = {
+    "Balance": "dpsql.session",
+    "CellError": "dpsql.session",
+    "Charge": "dpsql.dbapi.charge",
+    "Connection": "dpsql.dbapi.connection",
+    "Cursor": "dpsql.dbapi.cursor",
+    "Explanation": "dpsql.session",
+    "connect": "dpsql.dbapi.connection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'dpsql' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

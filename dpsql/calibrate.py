@@ -18,7 +18,6 @@ from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.loss import Loss, total
 from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
 from dpsql.privacy.release import Bundle, KeySelection, Spec
-from dpsql.privacy.sampling import MOST_SCALE
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
 from dpsql.rewrite.coarsen import coarsen, shift_for
 
@@ -84,6 +83,15 @@ def shares(noise: Noise, epsilon: Fraction, delta: Fraction, selects: tuple[bool
 
 
 def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
+    try:
+        return _calibrate(gather, share, relation)
+    except ValueError:  # a share below the ledger's unit, or noise past what the sampler can draw
+        raise InvalidParameter(
+            "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
+        ) from None
+
+
+def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
     """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
     parts = len(claims(gather, relation)) + (gather.selection is not None)
     selection = None
@@ -126,17 +134,13 @@ def _noisy(claim: Claim, share: Share, parts: int) -> NoisyBundle:
 
 
 def _mechanism(sensitivity: Sensitivity, share: Share, parts: int) -> Mechanism:
-    if share.noise is Noise.GAUSSIAN:
-        if share.rho <= 0:
-            raise InvalidParameter(
-                "Gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
-            )
-        mechanism: Mechanism = calibrate_gaussian(sensitivity, share.rho / parts)
-    else:
-        mechanism = calibrate_laplace(sensitivity, share.epsilon / parts)
-    if _scale(mechanism) > MOST_SCALE:
-        raise InvalidParameter("epsilon is too small for this query", hint="SET epsilon to a larger value.")
-    return mechanism
+    if share.noise is Noise.LAPLACE:
+        return calibrate_laplace(sensitivity, share.epsilon / parts)
+    if share.rho <= 0:
+        raise InvalidParameter(
+            "Gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
+        )
+    return calibrate_gaussian(sensitivity, share.rho / parts)
 
 
 def _scale(mechanism: Mechanism) -> Fraction:

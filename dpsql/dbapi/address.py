@@ -1,0 +1,83 @@
+"""What `connect` is given: the path of a schema, or a URL with user and settings.
+
+    clinic.yaml
+    dpsql:///clinic.yaml?user=ana&epsilon=0.5      relative to the working folder, or else from the root
+    dpsql:////srv/clinic.yaml?user=ana             from the root
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from dpsql.errors import InterfaceError, NotSupportedError
+
+Setting = str | int | float | Decimal | Fraction | bool
+
+
+@dataclass(frozen=True)
+class Address:
+    path: Path
+    user: str | None
+    settings: dict[str, str]
+
+
+def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapping[str, Setting]) -> Address:
+    """Arguments win over what the URL says."""
+    if not isinstance(where, str | os.PathLike):
+        raise InterfaceError("connect takes the path of a schema, or a URL", hint='For example: connect("clinic.yaml")')
+    given = {_name(name): _text(value) for name, value in settings.items()}
+    text = os.fspath(where)
+    if not text.lower().startswith("dpsql:"):
+        return Address(Path(text), user, given)
+    url = urlsplit(text)
+    if url.netloc:
+        raise NotSupportedError(
+            "a connection to a server is not supported yet",
+            hint="Open the schema itself: dpsql:///path/schema.yaml?user=ana",
+        )
+    if url.fragment or not url.path.strip("/"):
+        raise InterfaceError("the URL names no schema", hint="Write dpsql:///path/schema.yaml?user=ana")
+    in_url = _query(url.query)
+    named = in_url.pop("user", None)
+    return Address(_path(unquote(url.path)), named if user is None else user, in_url | given)
+
+
+def _path(path: str) -> Path:
+    """As in the schema's own URLs, three slashes are relative; but many write them before an absolute path."""
+    relative = Path(path[1:]) if path.startswith("/") else Path(path)
+    return relative if relative.exists() or not path.startswith("/") else Path(path)
+
+
+def _query(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
+    except ValueError:
+        hint = "Write ?user=ana&epsilon=0.5 after the path."
+        raise InterfaceError("the query of the URL is not name=value pairs", hint=hint) from None
+    for name, value in pairs:
+        if _name(name) in found:
+            raise InterfaceError(f'the URL says "{name}" twice')
+        found[_name(name)] = value
+    return found
+
+
+def _name(name: str) -> str:
+    """`contributions_rows` in Python is the setting `contributions.rows`."""
+    return name.replace("contributions_", "contributions.", 1)
+
+
+def _text(value: Setting) -> str:
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case str() | int() | float() | Decimal() | Fraction():
+            return str(value)
+        case _:
+            raise InterfaceError(f"a setting cannot be a {type(value).__name__}")

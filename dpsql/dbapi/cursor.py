@@ -1,0 +1,165 @@
+"""A cursor: one statement's released rows, their error bars and what they were charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from dpsql.dbapi.charge import NOTHING, Charge
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, with_errors
+from dpsql.errors import InterfaceError, NotSupportedError, ProgrammingError
+from dpsql.session import Answer, CellError, OutputColumn, Parameter
+from dpsql.types import Type
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from dpsql.dbapi.connection import Connection
+
+Row = tuple[Any, ...]
+Description = tuple[str, Type | None, None, None, int | None, int | None, bool | None]
+
+
+class Cursor:
+    """See PEP 249; besides, `loss`, `errors` and `notices` tell of the last statement."""
+
+    arraysize = 1
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._answer: Answer | None = None
+        self._loss = NOTHING
+        self._next = 0
+        self._closed = False
+
+    # --- PEP 249 -----------------------------------------------------------------------------------------------------
+
+    def execute(self, operation: str, parameters: Sequence[Parameter] = ()) -> Self:
+        """Run one statement; `?` in it stand for the parameters, which are bound as values, never read as SQL."""
+        connection = self._open()
+        if not isinstance(operation, str):
+            raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
+        if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
+            raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
+        self._answer, self._loss, self._next = None, NOTHING, 0
+        self._answer, self._loss = connection._execute(operation, parameters)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Parameter]]) -> None:
+        self._open()
+        raise NotSupportedError(
+            "executemany is for statements without rows, and dpsql answers queries",
+            hint="Call execute once for each set of parameters.",
+        )
+
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
+    @property
+    def description(self) -> list[Description] | None:
+        """Name, type, display size, internal size, precision, scale, null_ok of each column; None without columns."""
+        if self._answer is None or not self._answer.columns:
+            return None
+        return [_described(column) for column in self._answer.columns]
+
+    @property
+    def rowcount(self) -> int:
+        return -1 if self._answer is None or not self._answer.columns else len(self._answer.rows)
+
+    def fetchone(self) -> Row | None:
+        rows = self._take(1)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        wanted = self.arraysize if size is None else size
+        if wanted < 0:
+            raise InterfaceError("fetchmany takes a number of rows that is not negative")
+        return self._take(wanted)
+
+    def fetchall(self) -> list[Row]:
+        return self._take(None)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def setinputsizes(self, sizes: Sequence[object]) -> None:
+        self._open()
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        self._open()
+
+    def close(self) -> None:
+        self._closed, self._answer = True, None
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- beyond PEP 249 ----------------------------------------------------------------------------------------------
+
+    @property
+    def loss(self) -> Charge:
+        """What the last statement was charged; nothing where all of it was paid for before."""
+        return self._loss
+
+    @property
+    def errors(self) -> list[tuple[CellError | None, ...]]:
+        """For each row, and each column in it: standard error and 95 % interval, or None where no noise is known."""
+        return self._require().errors
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return () if self._answer is None else self._answer.notices
+
+    def fetch_arrow(self, *, errors: bool = False) -> pyarrow.Table:
+        """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        return to_arrow(self._frame(errors))
+
+    def fetch_df(self, *, errors: bool = False) -> pandas.DataFrame:
+        """The rows that are left, as a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        return to_pandas(self._frame(errors))
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _frame(self, errors: bool) -> Frame:
+        answer, start = self._require(), self._next
+        rows = self._take(None)
+        return with_errors(answer.columns, rows, answer.errors[start:]) if errors else Frame(answer.columns, rows)
+
+    def _take(self, count: int | None) -> list[Row]:
+        answer = self._require()
+        rows = answer.rows[self._next : None if count is None else self._next + count]
+        self._next += len(rows)
+        return rows
+
+    def _require(self) -> Answer:
+        self._open()
+        if self._answer is None or not self._answer.columns:
+            raise ProgrammingError("there are no rows to fetch", hint="Execute a SELECT first.")
+        return self._answer
+
+    def _open(self) -> Connection:
+        if self._closed:
+            raise InterfaceError("the cursor is closed", hint="Ask the connection for another one.")
+        self._connection._open_session()
+        return self._connection
+
+
+def _described(column: OutputColumn) -> Description:
+    type_ = column.type
+    precision, scale = (None, None) if type_ is None else (type_.precision, type_.scale)
+    return column.name, type_, None, None, precision, scale, None

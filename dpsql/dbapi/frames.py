@@ -1,0 +1,143 @@
+"""Released rows as tables of other libraries, with exact types: Arrow and pandas, where they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors import DataError, InterfaceError
+from dpsql.session import CellError, OutputColumn
+from dpsql.types import DOUBLE, Kind, Type
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class Frame:
+    columns: tuple[OutputColumn, ...]
+    rows: list[tuple[Any, ...]]
+
+    def values(self, place: int) -> list[Any]:
+        return [row[place] for row in self.rows]
+
+
+def with_errors(
+    columns: Sequence[OutputColumn],
+    rows: Sequence[tuple[Any, ...]],
+    errors: Sequence[tuple[CellError | None, ...]],
+) -> Frame:
+    """Each column x that has error bars is followed by x_stderr, x_low and x_high."""
+    noisy = [any(bars[place] is not None for bars in errors) for place in range(len(columns))]
+    wide: list[OutputColumn] = []
+    for column, has in zip(columns, noisy, strict=True):
+        wide.append(column)
+        if has:
+            wide += [OutputColumn(f"{column.name}_{part}", DOUBLE, "DOUBLE") for part in ("stderr", "low", "high")]
+    return Frame(tuple(wide), [_wide_row(row, bars, noisy) for row, bars in zip(rows, errors, strict=True)])
+
+
+def _wide_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: Sequence[bool]) -> tuple[Any, ...]:
+    cells: list[Any] = []
+    for value, bar, has in zip(row, bars, noisy, strict=True):
+        cells.append(value)
+        if has:
+            cells += [None, None, None] if bar is None else [bar.stderr, bar.low, bar.high]
+    return tuple(cells)
+
+
+def _optional(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InterfaceError(f"{module} is not installed", hint=f'Install it: pip install "dpsql[{extra}]"') from None
+
+
+# --- Arrow -----------------------------------------------------------------------------------------------------------
+
+
+def to_arrow(frame: Frame) -> pyarrow.Table:
+    arrow = _optional("pyarrow", "arrow")
+    arrays = [_arrow_array(arrow, column.type, frame.values(i)) for i, column in enumerate(frame.columns)]
+    return arrow.Table.from_arrays(arrays, names=[column.name for column in frame.columns])
+
+
+def _arrow_array(arrow: Any, type_: Type | None, values: list[Any]) -> Any:
+    if type_ is None:  # lists, structs and the untyped NULL: what Arrow makes of the Python values
+        return arrow.array(values)
+    if type_.kind is Kind.UUID:
+        values = [None if value is None else str(value) for value in values]
+    try:
+        return arrow.array(values, _arrow_type(arrow, type_))
+    except arrow.ArrowInvalid:
+        raise DataError(f"a value does not fit in Arrow's type for {type_}", sqlstate="22003") from None
+
+
+def _arrow_type(arrow: Any, type_: Type) -> Any:
+    match type_.kind:
+        case Kind.DECIMAL:
+            return arrow.decimal128(type_.precision, type_.scale)
+        case Kind.HUGEINT:
+            return arrow.decimal128(38, 0)  # Arrow has no integer of 128 bits
+        case Kind.TIMESTAMP:
+            return arrow.timestamp("us")
+        case Kind.TIMESTAMPTZ:
+            return arrow.timestamp("us", tz="UTC")
+        case Kind.TIME:
+            return arrow.time64("us")
+        case Kind.INTERVAL:
+            return arrow.duration("us")
+        case kind:
+            return getattr(arrow, _ARROW[kind])()
+
+
+_ARROW = {
+    Kind.BOOLEAN: "bool_", Kind.SMALLINT: "int16", Kind.INTEGER: "int32", Kind.BIGINT: "int64", Kind.REAL: "float32",
+    Kind.DOUBLE: "float64", Kind.TEXT: "string", Kind.UUID: "string", Kind.DATE: "date32",
+}  # fmt: skip
+
+
+# --- pandas ----------------------------------------------------------------------------------------------------------
+
+
+def to_pandas(frame: Frame) -> pandas.DataFrame:
+    pandas = _optional("pandas", "pandas")
+    series = []
+    for place, column in enumerate(frame.columns):
+        values = frame.values(place)
+        series.append(pandas.Series(values, dtype=_dtype(column.type, values)))
+    table = pandas.concat(series, axis=1)
+    table.columns = [column.name for column in frame.columns]
+    return table
+
+
+def _dtype(type_: Type | None, values: list[Any]) -> str | None:
+    """numpy's type where there is no NULL or it has one; else pandas' own, never a float for an integer."""
+    if type_ is None:
+        return "object"
+    missing = any(value is None for value in values)
+    match type_.kind:
+        case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+            return _NULLABLE[type_.kind] if missing else _NULLABLE[type_.kind].lower()
+        case Kind.BOOLEAN:
+            return "boolean" if missing else "bool"
+        case Kind.REAL:
+            return "float32"
+        case Kind.DOUBLE:
+            return "float64"
+        case Kind.TIMESTAMP:
+            return "datetime64[us]"
+        case Kind.TIMESTAMPTZ:
+            return "datetime64[us, UTC]"
+        case Kind.INTERVAL:
+            return "timedelta64[us]"
+        case Kind.TEXT:
+            return None  # pandas decides: `object` up to version 2, `str` from 3 on
+        case _:
+            return "object"
+
+
+_NULLABLE = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"}
