@@ -202,7 +202,8 @@ def _widens(inner: Domain, type_: Type) -> bool:
 
 
 def _arithmetic(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
-    nullable = left.nullable or right.nullable or expr.op in ("/", "//", "%")
+    by_zero = expr.op in ("/", "//", "%") and not (right.bounded and not right.bounds[0] <= 0 <= right.bounds[1])
+    nullable = left.nullable or right.nullable or by_zero
     result = Domain(expr.type, nullable)
     if not (left.bounded and right.bounded):
         return _type_bounded(replace(result, nullable=True))
@@ -238,7 +239,7 @@ def _corners(
         case "*":
             return tuple(a * b for a, b in pairs)
         case "%":
-            most = max(abs(right[0]), abs(right[1]))
+            most = max(abs(right[0]), abs(right[1])) - 1  # whole numbers only
             return (min(Fraction(0), max(left[0], -most)), max(Fraction(0), min(left[1], most)))
         case "/" | "//":
             if right[0] <= 0 <= right[1]:

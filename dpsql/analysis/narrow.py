@@ -7,9 +7,9 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.plan.expr import Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
+from dpsql.plan.expr import Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
 from dpsql.schema.domain import Domain, Scalar, to_number
-from dpsql.types import Kind, Type
+from dpsql.types import DOUBLE, INTEGER_BITS, Kind, Type
 
 Environment = Mapping[str, Domain]
 
@@ -19,10 +19,12 @@ def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
     result = dict(env)
     for part in conjuncts(condition):
         match part:
-            case Compare(op, Column() as column, Literal() as literal):
+            case Compare(op, left, Literal() as literal) if (column := _compared(left, env)) is not None:
                 _narrow_column(result, column, op, literal)
-            case Compare(op, Literal() as literal, Column() as column):
+            case Compare(op, Literal() as literal, right) if (column := _compared(right, env)) is not None:
                 _narrow_column(result, column, _FLIPPED[op], literal)
+            case Not(InList(Column() as column, values)):
+                _narrow_without(result, column, tuple(v.value for v in values if v.value is not None))
             case InList(Column() as column, values):
                 _narrow_to(result, column, tuple(v.value for v in values if v.value is not None))
             case Not(IsNull(Column() as column)):
@@ -34,6 +36,25 @@ def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
             case _:
                 pass
     return result
+
+
+def _compared(expr: Expr, env: Environment) -> Column | None:
+    """The column that a comparison is about; also where it is read as a double that holds it exactly."""
+    if isinstance(expr, Column):
+        return expr
+    if isinstance(expr, Cast) and isinstance(expr.arg, Column) and expr.type == DOUBLE and expr.arg.type.is_integer:
+        domain = env[expr.arg.name]
+        narrow_type = INTEGER_BITS[expr.arg.type.kind] <= 32
+        if narrow_type or (domain.bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):
+            return expr.arg
+    return None
+
+
+def _narrow_without(env: dict[str, Domain], column: Column, values: tuple[Scalar, ...]) -> None:
+    domain = env[column.name].with_nullable(False)
+    if domain.values is not None:
+        domain = replace(domain, values=tuple(value for value in domain.values if value not in values))
+    env[column.name] = domain
 
 
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -55,7 +76,10 @@ def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Lit
     if op == "=":
         _narrow_to(env, column, (literal.value,))
         return
-    if op == "<>" or not (domain.type.is_number or domain.type.is_time):
+    if op == "<>":
+        _narrow_without(env, column, (literal.value,))
+        return
+    if not (domain.type.is_number or domain.type.is_time):
         return
     number = to_number(literal.value)
     lower, upper = domain.lower, domain.upper

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from dpsql.errors import InternalError, NotPrivate, UnknownColumn, UnknownTable, Unsupported
+from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownColumn, UnknownTable, Unsupported
 from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
 from dpsql.plan.nodes import Field, Filter, Join, JoinKind, Named, Node, Project, Table
 from dpsql.schema import model
@@ -54,7 +54,7 @@ class Binder:
 
     def owned_select(self, select: exp.Select) -> tuple[Node, tuple[BoundColumn, ...]]:
         """A block over private rows that gives out rows: filters and computed columns only."""
-        only(select, "expressions", "from_", "joins", "where", "order", "with_", "kind", "limit")
+        only(select, "expressions", "from_", "joins", "where", "order", "with_", "limit")
         if select.args.get("limit") is not None:
             raise NotPrivate(
                 "LIMIT over private rows lets one unit move another's rows",
@@ -70,7 +70,17 @@ class Binder:
                 column = Column(inner, expr.type, expr.origin if isinstance(expr, Column) else None)
                 named.append(Named(inner, expr))
                 columns.append(_renamed(known, name, column))
+        self._check_order(select, relation.scope, {column.name.lower() for column in columns})
         return Project(relation.node, tuple(named)), tuple(columns)
+
+    def _check_order(self, select: exp.Select, scope: Scope, outputs: set[str]) -> None:
+        """The order of rows that are aggregated has no meaning, but its names must be right."""
+        order = select.args.get("order")
+        for ordered in order.expressions if order is not None else ():
+            inner = ordered.this
+            is_output = isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in outputs
+            if not is_output and not isinstance(inner, exp.Literal):
+                bind_expr(inner, scope)
 
     def _items(self, item: exp.Expr, scope: Scope) -> list[tuple[str, Expr, BoundColumn | None]]:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -87,6 +97,8 @@ class Binder:
             return self._table(source)
         if isinstance(source, exp.Subquery):
             only(source, "this", "alias")
+            if source.args.get("alias") is not None:
+                only(source.args["alias"], "this")
             return self._derived(source.this, source.alias or "subquery")
         raise Unsupported("this cannot stand in FROM with private rows", span=span_of(source))
 
@@ -98,9 +110,7 @@ class Binder:
 
     def _table(self, source: exp.Table) -> Relation:
         only(source, "this", "db", "catalog", "alias")
-        if source.db and source.db.lower() not in ("public", "main"):
-            raise UnknownTable(f'there is no schema "{source.db}"', hint="Write the table's name alone.",
-                               span=span_of(source))  # fmt: skip
+        check_qualifier(source)
         alias = source.args.get("alias")
         if alias is not None:
             only(alias, "this")
@@ -166,6 +176,7 @@ class Binder:
                 hint="A joined row would belong to two units.",
                 span=span_of(join),
             )
+        _check_aliases(left.scope, right.scope, join)
         scope = Scope(left.scope.sources + right.scope.sources, left.scope.merged)
         condition, merged = self._condition(join, left, right, scope)
         if not _equates_units(condition, left.scope, right.scope):
@@ -200,6 +211,13 @@ class Binder:
             return conjunction(tuple(parts)), frozenset(name.name.lower() for name in using)
         on = join.args.get("on")
         return (TRUE if on is None else bind_condition(on, scope)), frozenset()
+
+
+def check_qualifier(node: exp.Table | exp.Column) -> None:
+    """`public.` may stand before a table's name; no other schema or database does."""
+    if node.catalog or (node.db and node.db.lower() not in ("public", "main")):
+        name = node.catalog or node.db
+        raise UnknownTable(f'there is no schema "{name}"', hint="Write the table's name alone.", span=span_of(node))
 
 
 def find_table(schema: Schema, source: exp.Table) -> model.Table:
@@ -260,6 +278,18 @@ def _equates_units(condition: Expr, left: Scope, right: Scope) -> bool:
 def _linked(child: BoundColumn, parent: BoundColumn) -> bool:
     """A declared foreign key meets the accepted unique key that it refers to: both rows have the same unit."""
     return child.refers_to is not None and child.refers_to == parent.is_key_of
+
+
+def _check_aliases(left: Scope, right: Scope, join: exp.Join) -> None:
+    taken = {source.alias.lower() for source in left.sources}
+    for source in right.sources:
+        if source.alias.lower() in taken:
+            raise InvalidSyntax(
+                f'table name "{source.alias}" is used more than once',
+                hint=f"Give one of them another name: {source.alias} AS {source.alias}2.",
+                span=span_of(join),
+                sqlstate="42712",
+            )
 
 
 def _join_hint(left: Scope, right: Scope) -> str:

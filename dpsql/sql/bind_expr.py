@@ -87,7 +87,7 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
 def _unknown_function(node: exp.Expr) -> UnknownFunction:
     known = sorted(name for name in FUNCTIONS if name not in ("finite", "like", "ilike"))
     name = str(node.this if isinstance(node, exp.Anonymous) else node.key).lower()
-    close = get_close_matches(name, [*known, "clip", "count", "sum", "avg"], n=1)
+    close = get_close_matches(name, [*known, "clip", "count", "sum", "avg"], n=1) if isinstance(node, exp.Func) else []
     hint = f"Perhaps you meant {close[0].upper()}." if close else f"Functions: {', '.join(known)}, clip, CASE, CAST."
     return UnknownFunction(f"{spelled(node)} is not supported over private rows", hint=hint, span=span_of(node))
 
@@ -243,6 +243,9 @@ def _case(node: exp.Expr, scope: Scope) -> Expr:
 
 def _cast(node: exp.Expr, scope: Scope) -> Expr:
     only(node, "this", "to")
+    if node.args["to"].expressions and "char" in node.args["to"].sql().lower():
+        raise Unsupported("a cast to text with a length is not supported",
+                          hint="substring(x, 1, 3) cuts text to 3 characters.", span=span_of(node))  # fmt: skip
     type_ = parse_type(node.args["to"].sql())
     if type_ is None or type_.kind in (Kind.INTERVAL, Kind.TIME):
         raise Unsupported(f"no cast to {node.args['to'].sql()} over private rows", span=span_of(node))
@@ -341,8 +344,8 @@ def _clip(node: exp.Expr, scope: Scope) -> Expr:
 def _part(node: exp.Expr, parts: tuple[str, ...], what: str) -> Literal:
     name = node.name.lower()
     if name not in parts:
-        raise Unsupported(f'{what} of "{name}" is not supported', hint=f"Parts: {', '.join(parts)}.",
-                          span=span_of(node))  # fmt: skip
+        span = span_of(node) or (span_of(node.parent) if node.parent is not None else None)
+        raise Unsupported(f'{what} of "{name}" is not supported', hint=f"Parts: {', '.join(parts)}.", span=span)
     return Literal(name, TEXT)
 
 

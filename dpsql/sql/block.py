@@ -16,18 +16,18 @@ from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, me
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.outputs import integer_division, is_all, is_whole, output_name
 from dpsql.sql.sandboxed import check_function
 from dpsql.types import DOUBLE, Type
 
 CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
-    "windows", "with_", "kind",
+    "windows", "with_",
 )  # fmt: skip
 BARS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
 }  # fmt: skip
-NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class ReleaseBlock:
         self._pending: list[tuple[exp.Identifier, str, Expr | Measure]] = []
         self._inlining: set[str] = set()
         self.errors: tuple[ErrorBar | None, ...] = ()
+        self.whole: frozenset[str] = frozenset()  # outputs that are whole numbers
         self.post = self._post_select(top)
         keys = sorted(self._keys, key=canonical_expr)
         measures = sorted(self._measures, key=canonical_measure)
@@ -100,6 +101,8 @@ class ReleaseBlock:
                 return []
             return _unique([bind_expr(item.this, self._scope) for item in self._items])
         only(group, "expressions", "all")
+        if group.args.get("all") and group.expressions:
+            raise InvalidSyntax("GROUP BY ALL takes no further keys", span=span_of(group.expressions[0]))
         if group.args.get("all"):
             nodes = [item.this for item in self._items if not holds_aggregate(item)]
         else:
@@ -137,6 +140,7 @@ class ReleaseBlock:
 
     def _post_select(self, top: bool) -> exp.Select:
         items = [exp.Alias(this=self._post(item.this), alias=item.args["alias"]) for item in self._items]
+        self.whole = frozenset(item.alias.lower() for item in items if is_whole(item.this))
         select = exp.Select(expressions=items)
         select.set("from_", exp.From(this=exp.to_table(self._name)))
         if self._select.args.get("having") is not None:
@@ -159,6 +163,10 @@ class ReleaseBlock:
         for ordered in order.expressions:
             inner = ordered.this
             is_alias = isinstance(inner, exp.Column) and not inner.table and self._is_output(inner.name)
+            if is_all(inner) and not is_alias:
+                places = (exp.Literal.number(place) for place in range(1, len(self._items) + 1))
+                result += [_rebuilt(ordered, lambda n, place=place: place) for place in places]  # type: ignore[misc]
+                continue
             is_place = isinstance(inner, exp.Literal)
             result.append(_rebuilt(ordered, lambda n: n) if is_alias or is_place else self._post(ordered))
         return exp.Order(expressions=result)
@@ -192,6 +200,8 @@ class ReleaseBlock:
             return exp.Subquery(this=self._sub_select(node.this))
         if isinstance(node, exp.Query):
             return self._sub_select(node)
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            raise Unsupported("IGNORE NULLS and RESPECT NULLS are for window functions", span=span_of(node))
         if isinstance(node, exp.Window):
             inner = _rebuilt(node.this, self._post)
             return _rebuilt(node, lambda n: inner if n is node.this else self._post(n))
@@ -206,7 +216,7 @@ class ReleaseBlock:
         if isinstance(node, exp.Column):
             return self._alias_or_refuse(node)
         check_function(node)
-        return _integer_division(_rebuilt(node, self._post))
+        return integer_division(_rebuilt(node, self._post))
 
     def _alias_or_refuse(self, node: exp.Column) -> exp.Expr:
         name = node.name.lower()
@@ -304,48 +314,3 @@ def _rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
     rebuilt = type(node)(**{key: part(value) for key, value in node.args.items()})
     rebuilt.meta.update(node.meta)
     return rebuilt
-
-
-def _integer_division(node: exp.Expr) -> exp.Expr:
-    """PostgreSQL's `/` of two whole numbers gives a whole number; DuckDB spells that `//`."""
-    if isinstance(node, exp.Div) and is_whole(node.this) and is_whole(node.expression):
-        return exp.IntDiv(this=node.this, expression=node.expression)
-    return node
-
-
-def is_whole(node: exp.Expr) -> bool:
-    match node:
-        case exp.Column():
-            return bool(node.meta.get("integer"))
-        case exp.Literal():
-            return not node.args.get("is_string") and str(node.this).lstrip("-").isdigit()
-        case exp.Paren() | exp.Neg():
-            return is_whole(node.this)
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod():
-            return is_whole(node.this) and is_whole(node.expression)
-        case exp.Nullif():
-            return is_whole(node.this)
-        case exp.Coalesce():
-            return is_whole(node.this) and all(is_whole(e) for e in node.expressions)
-        case _:
-            return False
-
-
-def output_name(node: exp.Expr) -> str:
-    """The name that PostgreSQL gives an output column without an alias."""
-    match node:
-        case exp.Column():
-            return str(node.name)
-        case exp.Cast():
-            inner = node.this
-            return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else str(node.to.sql()).lower()
-        case exp.Filter() | exp.Window() | exp.Paren() | exp.WithinGroup():
-            return output_name(node.this)
-        case exp.Case():
-            return "case"
-        case exp.Anonymous():
-            return str(node.this).lower()
-        case exp.Func() if type(node).__name__ not in NAMES and not isinstance(node, exp.Connector):
-            return str(node.sql_name()).lower()
-        case _:
-            return NAMES.get(type(node).__name__, "?column?")

@@ -75,7 +75,9 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
         fits = scaled.denominator == 1 and abs(scaled) < 10 ** (type_.precision or 0)
         return Literal(Decimal(scaled.numerator).scaleb(-(type_.scale or 0), _WIDE), type_) if fits else None
     if literal.type.is_number and type_.is_integer:
-        return Literal(int(value), type_) if Fraction(value).denominator == 1 else None  # type: ignore[arg-type]
+        whole = Fraction(value)  # type: ignore[arg-type]
+        least, most = integer_range(type_)
+        return Literal(int(whole), type_) if whole.denominator == 1 and least <= whole <= most else None
     if type_ == TIMESTAMP and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return Literal(dt.datetime(value.year, value.month, value.day), TIMESTAMP)
     return None
@@ -88,7 +90,7 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
                 words = {"true": True, "t": True, "false": False, "f": False}
                 return Literal(words[text.lower()], type_)
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
-                return Literal(int(text), BIGINT)
+                return convert_literal(Literal(int(text), BIGINT), type_)
             case Kind.REAL | Kind.DOUBLE:
                 number = float(text)
                 return Literal(number, DOUBLE) if abs(number) < float("inf") else None

@@ -30,6 +30,37 @@ def span_of(node: exp.Expr) -> Span | None:
 NOTES = frozenset({"typed", "safe", "big_int", "coalesce", "ignore_nulls", "_type", "nested", "value_constructor"})
 
 
+CLAUSES = {
+    ("", "pivots"): "PIVOT",
+    ("", "hints"): "a table hint",
+    ("", "hint"): "a hint",
+    ("", "locks"): "FOR UPDATE",
+    ("", "laterals"): "LATERAL",
+    ("", "sample"): "TABLESAMPLE",
+    ("", "into"): "INTO",
+    ("", "match_condition"): "MATCH_CONDITION",
+    ("", "grouping_sets"): "GROUPING SETS",
+    ("", "limit_options"): "WITH TIES",
+    ("", "query"): "a sub-select",
+    ("", "unnest"): "UNNEST",
+    ("", "having_max"): "HAVING MAX",
+    ("tablealias", "columns"): "a list of column names",
+    ("join", "method"): "NATURAL, ASOF or another method",
+    ("count", "expressions"): "a second argument",
+    ("in", "field"): "a column as list",
+    ("distinct", "on"): "ON",
+    ("with", "recursive"): "RECURSIVE",
+}
+WORDS = {
+    "tablealias": "an alias", "anonymous": "a function", "similarto": "SIMILAR TO", "nullsafeneq": "IS DISTINCT FROM",
+    "nullsafeeq": "IS NOT DISTINCT FROM", "havingmax": "HAVING MAX", "groupingsets": "GROUPING SETS",
+    "regexplike": "~", "regexpilike": "~*", "tuple": "a list of values", "ordered": "ORDER BY", "order": "ORDER BY",
+    "withingroup": "WITHIN GROUP", "subquery": "a sub-select", "cte": "a CTE", "collate": "COLLATE", "escape": "ESCAPE",
+    "bytestring": "E''", "interval": "INTERVAL", "atttimezone": "AT TIME ZONE", "attimezone": "AT TIME ZONE",
+    "parameter": "a parameter $n", "placeholder": "a placeholder",
+}  # fmt: skip
+
+
 def only(node: exp.Expr, *consumed: str) -> None:
     """Refuse a node that carries more than the caller reads (law 3: nothing is dropped silently)."""
     for name, value in node.args.items():
@@ -37,9 +68,9 @@ def only(node: exp.Expr, *consumed: str) -> None:
             continue
         inner = value[0] if isinstance(value, list) else value
         where = span_of(inner) if isinstance(inner, exp.Expr) else span_of(node)
-        word = name.rstrip("_").replace("_", " ").upper()
+        word = CLAUSES.get((node.key, name)) or CLAUSES.get(("", name)) or name.rstrip("_").replace("_", " ").upper()
         raise Unsupported(
-            f"{word} is not supported in {spelled(node)} over private rows" if word else "unsupported clause",
+            f"{word} is not supported in {spelled(node)} over private rows",
             hint="Leave it out, or move it to an outer SELECT over the aggregated rows.",
             span=where,
         )
@@ -49,6 +80,8 @@ def spelled(node: exp.Expr) -> str:
     """What an analyst would call this node."""
     if isinstance(node, exp.Anonymous):
         return f"{str(node.this).upper()}()"
+    if node.key in WORDS:
+        return WORDS[node.key]
     if isinstance(node, exp.Func):
         return f"{node.sql_name()}()"
     return node.key.replace("_", " ").upper()

@@ -68,6 +68,8 @@ class Scope:
     def lookup(self, node: exp.Column) -> BoundColumn | None:
         """None where no column has that name; a qualifier that names no source is an error."""
         sources = self.sources
+        if node.args.get("catalog") is not None or node.db.lower() not in ("", "public", "main"):
+            raise UnknownTable(f'there is no schema "{node.db}"', hint="Write table.column.", span=span_of(node))
         if node.table:
             sources = tuple(source for source in self.sources if same(node.args["table"], source.alias))
             if not sources:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import UnsupportedError
+
+from dpsql.errors import Unsupported
 
 
 def render_post(post: exp.Query) -> str:
-    return str(post.sql(dialect="duckdb"))
+    """What the generator cannot write is refused; by default it would be left out, with a line in a log."""
+    try:
+        return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
+    except UnsupportedError:
+        raise Unsupported(
+            "a clause after the aggregation is not supported", hint="DuckDB has no such clause for a SELECT."
+        ) from None

@@ -13,13 +13,15 @@ from enum import Enum
 
 from sqlglot import exp
 
-from dpsql.errors import NotPrivate, UnknownTable, Unsupported
+from dpsql.errors import InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.nodes import Aggregate
 from dpsql.schema.model import Schema
 from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.bind import Binder, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock, ReleaseColumn
+from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.outputs import integer_division, is_whole, name_outputs
 from dpsql.sql.sandboxed import check_function, check_source
 
 
@@ -54,15 +56,25 @@ class _State:
         return f"_r{len(self.releases) + 1}"
 
 
-Environment = dict[str, tuple[Ownership, exp.Query]]
+@dataclass(frozen=True)
+class Block:
+    """A query block and what it became; `whole` names its output columns that are whole numbers."""
+
+    ownership: Ownership
+    post: exp.Query
+    errors: tuple[ErrorBar | None, ...] = ()
+    whole: frozenset[str] = frozenset()
+
+
+Environment = dict[str, Block]
 
 
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None) -> Split:
     state = _State(schema)
     tree = _with_time(tree, now)
-    ownership, post, errors = _query(tree, {}, state, top=True)
-    assert ownership is not Ownership.OWNED  # a block at the top that gives out rows was refused
-    return Split(tuple(state.releases), post, errors)
+    block = _query(tree, {}, state, top=True)
+    assert block.ownership is not Ownership.OWNED  # a block at the top that gives out rows was refused
+    return Split(tuple(state.releases), block.post, block.errors)
 
 
 def _with_time(tree: exp.Query, now: dt.datetime | None) -> exp.Query:
@@ -84,10 +96,7 @@ def _with_time(tree: exp.Query, now: dt.datetime | None) -> exp.Query:
 
 # --- queries ---------------------------------------------------------------------------------------------------------
 
-Result = tuple[Ownership, exp.Query, tuple[ErrorBar | None, ...]]
-
-
-def _query(query: exp.Expr, outer: Environment, state: _State, top: bool = False) -> Result:
+def _query(query: exp.Expr, outer: Environment, state: _State, top: bool = False) -> Block:
     if isinstance(query, exp.Subquery):
         only(query, "this")
         return _query(query.this, outer, state, top)
@@ -100,7 +109,7 @@ def _query(query: exp.Expr, outer: Environment, state: _State, top: bool = False
         result = _set_operation(query, env, state)
     else:
         result = _select(query, env, state, top)
-    _keep_ctes(result[1], kept)
+    _keep_ctes(result.post, kept)
     return result
 
 
@@ -110,16 +119,19 @@ def _ctes(query: exp.Query, outer: Environment, state: _State) -> tuple[Environm
     if with_ is None:
         return outer, []
     only(with_, "expressions")
-    env, kept = dict(outer), []
+    env, kept, own = dict(outer), [], set[str]()
     for cte in with_.expressions:
         only(cte, "this", "alias", "materialized")
         only(cte.args["alias"], "this")
         if cte.alias.startswith("_"):
             raise Unsupported("names that begin with _ are taken", span=span_of(cte.args["alias"]))
-        ownership, post, _ = _query(cte.this, env, state)
-        env[cte.alias.lower()] = (ownership, post)
-        if ownership is not Ownership.OWNED:
-            kept.append(exp.CTE(this=post, alias=cte.args["alias"]))
+        if cte.alias.lower() in own:
+            raise InvalidSyntax(f'the name "{cte.alias}" is used more than once in WITH',
+                                span=span_of(cte.args["alias"]), sqlstate="42712")  # fmt: skip
+        own.add(cte.alias.lower())
+        block = env[cte.alias.lower()] = _query(cte.this, env, state)
+        if block.ownership is not Ownership.OWNED:
+            kept.append(exp.CTE(this=block.post, alias=cte.args["alias"]))
     query.set("with_", None)
     return env, kept
 
@@ -131,55 +143,61 @@ def _keep_ctes(post: exp.Query, kept: list[exp.CTE]) -> None:
     post.set("with_", exp.With(expressions=kept + (own.expressions if own is not None else [])))
 
 
-def _set_operation(query: exp.SetOperation, env: Environment, state: _State) -> Result:
+def _set_operation(query: exp.SetOperation, env: Environment, state: _State) -> Block:
     sides = [_query(side, env, state) for side in (query.left, query.right)]
-    if any(ownership is Ownership.OWNED for ownership, _, _ in sides):
+    if any(side.ownership is Ownership.OWNED for side in sides):
         raise Unsupported(
             f"{query.key.upper()} over private rows is not supported yet",
             hint="Aggregate on each side: set operations of aggregated rows are fine.",
             span=span_of(query),
         )
-    query.set("this", sides[0][1])
-    query.set("expression", sides[1][1])
+    query.set("this", sides[0].post)
+    query.set("expression", sides[1].post)
     _nested(query, env, state, skip={"this", "expression"})
-    released = any(ownership is Ownership.RELEASED for ownership, _, _ in sides)
-    return (Ownership.RELEASED if released else Ownership.PUBLIC), query, ()
+    released = any(side.ownership is Ownership.RELEASED for side in sides)
+    return Block(Ownership.RELEASED if released else Ownership.PUBLIC, query, (), sides[0].whole & sides[1].whole)
 
 
-def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> Result:
+def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> Block:
+    for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
+        if select.args.get(clause):
+            only(select, *(key for key in select.args if key != clause))
     sources = _sources(select)
-    kinds = [_classify(source, env, state) for source in sources]
+    blocks = [_classify(source, env, state) for source in sources]
+    kinds = [block.ownership for block in blocks]
     if Ownership.OWNED not in kinds:
         _nested(select, env, state)
-        return (Ownership.RELEASED if Ownership.RELEASED in kinds else Ownership.PUBLIC), select, ()
+        name_outputs(select)
+        whole = _divide_whole(select, sources, blocks)
+        return Block(Ownership.RELEASED if Ownership.RELEASED in kinds else Ownership.PUBLIC, select, (), whole)
     if Ownership.RELEASED in kinds or any(_is_generated(source) for source in sources):
         raise Unsupported(
             "private rows cannot be joined with aggregated or made-up rows yet",
             hint="Aggregate the private rows first, then join in an outer SELECT.",
             span=span_of(select.args["from_"]),
         )
-    binder = Binder(state.schema, {n: q for n, (kind, q) in env.items() if kind is Ownership.OWNED})
+    binder = Binder(state.schema, {n: b.post for n, b in env.items() if b.ownership is Ownership.OWNED})
     if _aggregates(select):
         return _release(select, binder, env, state, top)
     if top:
         return _no_rows(select, binder)
-    return Ownership.OWNED, select, ()
+    return Block(Ownership.OWNED, select)
 
 
-def _release(select: exp.Select, binder: Binder, env: Environment, state: _State, top: bool) -> Result:
+def _release(select: exp.Select, binder: Binder, env: Environment, state: _State, top: bool) -> Block:
     name = state.release_name()
     state.releases.append(None)  # type: ignore[arg-type]  # keeps the name while sub-selects take theirs
     place = len(state.releases) - 1
 
     def sub_select(node: exp.Expr) -> exp.Query:
-        ownership, post, _ = _query(node, env, state)
-        if ownership is Ownership.OWNED:
+        inner = _query(node, env, state)
+        if inner.ownership is Ownership.OWNED:
             raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
-        return post
+        return inner.post
 
     block = ReleaseBlock(select, binder, name, sub_select, top)
     state.releases[place] = BoundRelease(name, block.aggregate, block.columns)
-    return Ownership.RELEASED, block.post, block.errors
+    return Block(Ownership.RELEASED, block.post, block.errors, block.whole)
 
 
 def _aggregates(select: exp.Select) -> bool:
@@ -189,7 +207,7 @@ def _aggregates(select: exp.Select) -> bool:
     return any(holds_aggregate(part) for part in parts if part is not None)
 
 
-def _no_rows(select: exp.Select, binder: Binder) -> Result:
+def _no_rows(select: exp.Select, binder: Binder) -> Block:
     """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
     limit, where = select.args.get("limit"), select.args.get("where")
     asks_types = limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) == "0"
@@ -206,15 +224,16 @@ def _no_rows(select: exp.Select, binder: Binder) -> Result:
             hint=_aggregate_hint(select),
             span=span_of(select.expressions[0]) if select.expressions else None,
         )
-    items = [
-        exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns
-    ]
-    return Ownership.PUBLIC, exp.select(*items).where(exp.false()), ()
+    items = [exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns]
+    return Block(Ownership.PUBLIC, exp.select(*items).where(exp.false()))
 
 
 def _is_false(node: exp.EQ) -> bool:
-    sides = (node.this, node.expression)
-    return all(isinstance(s, exp.Literal) for s in sides) and sides[0].this != sides[1].this
+    sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
+    if len(sides) != 2 or not all(side.type.is_number for side in sides):
+        return False
+    left, right = (side.value for side in sides)
+    return left != right
 
 
 def _aggregate_hint(select: exp.Select) -> str:
@@ -241,23 +260,48 @@ def _is_generated(source: exp.Expr) -> bool:
     )
 
 
-def _classify(source: exp.Expr, env: Environment, state: _State) -> Ownership:
+def _divide_whole(select: exp.Select, sources: list[exp.Expr], blocks: list[Block]) -> frozenset[str]:
+    """Give `/` of whole numbers PostgreSQL's meaning in a post-processing block; name its whole outputs.
+
+    A name counts as whole if every source that could mean it says so.
+    """
+    by_alias = {source.alias_or_name.lower(): block.whole for source, block in zip(sources, blocks, strict=True)}
+    outputs = [{c.alias_or_name.lower() for c in block.post.selects} for block in blocks]
+    for column in [node for node in select.walk() if isinstance(node, exp.Column)]:
+        name = column.name.lower()
+        if column.table:
+            column.meta["integer"] = name in by_alias.get(column.table.lower(), frozenset())
+        else:
+            having = [block.whole for block, names in zip(blocks, outputs, strict=True) if name in names]
+            column.meta["integer"] = bool(having) and all(name in whole for whole in having)
+    for node in [node for node in select.walk() if isinstance(node, exp.Div)]:
+        divided = integer_division(node)
+        if divided is not node:
+            node.replace(divided)
+    return frozenset(item.alias_or_name.lower() for item in select.selects if is_whole(item.unalias()))
+
+
+def _classify(source: exp.Expr, env: Environment, state: _State) -> Block:
     """What a source is; released and public sub-selects are replaced by their post-processing in place."""
     if isinstance(source, exp.Subquery):
-        ownership, post, _ = _query(source.this, env, state)
-        if ownership is not Ownership.OWNED:
-            source.set("this", post)
-        return ownership
+        block = _query(source.this, env, state)
+        if block.ownership is not Ownership.OWNED:
+            source.set("this", block.post)
+        return block
     if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
         known = None if source.db else env.get(source.name.lower())
         if known is not None:
-            return known[0]
+            return known
         table = find_table(state.schema, source)
         if table.public:
             raise Unsupported(f'reading the public table "{table.name}" is not supported yet', span=span_of(source))
-        return Ownership.OWNED
+        return Block(Ownership.OWNED, exp.select())
     check_source(source)
-    return Ownership.PUBLIC
+    for child in source.walk():
+        if isinstance(child, exp.Query):
+            raise Unsupported("a sub-select cannot stand here", span=span_of(child))
+        check_function(child)
+    return Block(Ownership.PUBLIC, exp.select())
 
 
 def _nested(query: exp.Query, env: Environment, state: _State, skip: frozenset[str] | set[str] = frozenset()) -> None:
@@ -278,13 +322,13 @@ def _nested_expr(node: exp.Expr | None, env: Environment, state: _State) -> None
         return
     if isinstance(node, exp.Subquery | exp.Query):
         holder = node if isinstance(node, exp.Subquery) else None
-        ownership, post, _ = _query(node.this if holder is not None else node, env, state)
-        if ownership is Ownership.OWNED:
+        block = _query(node.this if holder is not None else node, env, state)
+        if block.ownership is Ownership.OWNED:
             raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
         if holder is not None:
-            holder.set("this", post)
-        elif post is not node:
-            node.replace(post)
+            holder.set("this", block.post)
+        elif block.post is not node:
+            node.replace(block.post)
         return
     if isinstance(node, exp.Table):
         raise UnknownTable("a table cannot stand here", span=span_of(node))
