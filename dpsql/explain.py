@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from dpsql.calibrate import NoisyBundle
 from dpsql.compile import Compiled, ReleaseStep
+from dpsql.plan.recipes import Linear
 from dpsql.privacy.mechanisms import Gaussian, standard_error
 from dpsql.privacy.selection import units_needed
 
@@ -59,6 +60,7 @@ class Explanation:
     delta: Fraction
     post_sql: str
     outputs: tuple[tuple[str, str], ...]  # name, type
+    expected: tuple[float | None, ...]  # standard error of each output; None where it depends on the answer
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -73,7 +75,23 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
+        expected=tuple(_expected(compiled, place) for place in range(len(outputs))),
     )
+
+
+def _expected(compiled: Compiled, place: int) -> float | None:
+    """The standard error of an output that is a sum of cells: it depends on noise alone."""
+    bar = compiled.errors[place] if place < len(compiled.errors) else None
+    if bar is None:
+        return None
+    step = next(step for step in compiled.steps if step.name == bar.release)
+    recipe = step.recipes[bar.measure]
+    if not isinstance(recipe, Linear):
+        return None
+    grids = dict(zip(step.calibrated.columns, step.calibrated.grids, strict=True))
+    mechanisms = {cell: bundle.mechanism for bundle in step.calibrated.bundles for cell in bundle.claim.cells}
+    parts = (float(c * grids[cell]) * standard_error(mechanisms[cell]) for cell, c in recipe.terms)
+    return math.hypot(*parts)
 
 
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
@@ -125,13 +143,13 @@ def _lines(explanation: Explanation) -> list[str]:
             )
         for bundle in release.bundles:
             lines.append(
-                f"  {bundle.mechanism} noise on {', '.join(bundle.columns)}:"
-                f" standard error {bundle.stderr:.6g} (in the units of the values)"
+                f"  {bundle.mechanism} noise on {', '.join(bundle.columns)}: standard error {bundle.stderr:.4g} each"
             )
         lines += [f"    {line}" for line in release.sql.splitlines()]
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
-    lines.append("Output: " + ", ".join(f"{name} {type_}" for name, type_ in explanation.outputs))
+    for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
+        lines.append(f"Output {name} {type_}" + ("" if error is None else f": standard error {error:.4g}"))
     return lines
 
 

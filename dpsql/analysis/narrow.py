@@ -39,10 +39,14 @@ def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
 
 
 def _compared(expr: Expr, env: Environment) -> Column | None:
-    """The column that a comparison is about; also where it is read as a double that holds it exactly."""
+    """The column that a comparison is about; also where it is read as a wider type that holds it exactly."""
     if isinstance(expr, Column):
         return expr
-    if isinstance(expr, Cast) and isinstance(expr.arg, Column) and expr.type == DOUBLE and expr.arg.type.is_integer:
+    if not isinstance(expr, Cast) or not isinstance(expr.arg, Column) or not expr.arg.type.is_integer:
+        return None
+    if expr.type.is_integer and INTEGER_BITS[expr.type.kind] >= INTEGER_BITS[expr.arg.type.kind]:
+        return expr.arg
+    if expr.type == DOUBLE:
         domain = env[expr.arg.name]
         narrow_type = INTEGER_BITS[expr.arg.type.kind] <= 32
         if narrow_type or (domain.bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):

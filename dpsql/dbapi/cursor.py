@@ -137,8 +137,9 @@ class Cursor:
 
     def _frame(self, errors: bool) -> Frame:
         answer, start = self._require(), self._next
-        rows = self._take(None)
-        return with_errors(answer.columns, rows, answer.errors[start:]) if errors else Frame(answer.columns, rows)
+        names, types = tuple(c.name for c in answer.columns), tuple(c.type for c in answer.columns)
+        frame = Frame(names, types, self._take(None))
+        return with_errors(frame, answer.errors[start:]) if errors else frame
 
     def _take(self, count: int | None) -> list[Row]:
         answer = self._require()

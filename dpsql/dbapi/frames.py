@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpsql.errors import DataError, InterfaceError
-from dpsql.session import CellError, OutputColumn
+from dpsql.session import CellError
 from dpsql.types import DOUBLE, Kind, Type
 
 if TYPE_CHECKING:
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Frame:
-    columns: tuple[OutputColumn, ...]
+    """Rows with their columns' names and types; a type is None where dpsql has no such type, as for lists."""
+
+    names: tuple[str, ...]
+    types: tuple[Type | None, ...]
     rows: list[tuple[Any, ...]]
 
     def values(self, place: int) -> list[Any]:
         return [row[place] for row in self.rows]
 
 
-def with_errors(
-    columns: Sequence[OutputColumn],
-    rows: Sequence[tuple[Any, ...]],
-    errors: Sequence[tuple[CellError | None, ...]],
-) -> Frame:
+def with_errors(frame: Frame, errors: Sequence[tuple[CellError | None, ...]]) -> Frame:
     """Each column x that has error bars is followed by x_stderr, x_low and x_high."""
-    noisy = [any(bars[place] is not None for bars in errors) for place in range(len(columns))]
-    wide: list[OutputColumn] = []
-    for column, has in zip(columns, noisy, strict=True):
-        wide.append(column)
-        if has:
-            wide += [OutputColumn(f"{column.name}_{part}", DOUBLE, "DOUBLE") for part in ("stderr", "low", "high")]
-    return Frame(tuple(wide), [_wide_row(row, bars, noisy) for row, bars in zip(rows, errors, strict=True)])
+    noisy = [any(bars[place] is not None for bars in errors) for place in range(len(frame.names))]
+    names: list[str] = []
+    types: list[Type | None] = []
+    for name, type_, has in zip(frame.names, frame.types, noisy, strict=True):
+        names += [name, f"{name}_stderr", f"{name}_low", f"{name}_high"] if has else [name]
+        types += [type_, DOUBLE, DOUBLE, DOUBLE] if has else [type_]
+    rows = [_wide_row(row, bars, noisy) for row, bars in zip(frame.rows, errors, strict=True)]
+    return Frame(tuple(names), tuple(types), rows)
 
 
 def _wide_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: Sequence[bool]) -> tuple[Any, ...]:
@@ -61,8 +61,8 @@ def _optional(module: str, extra: str) -> Any:
 
 def to_arrow(frame: Frame) -> pyarrow.Table:
     arrow = _optional("pyarrow", "arrow")
-    arrays = [_arrow_array(arrow, column.type, frame.values(i)) for i, column in enumerate(frame.columns)]
-    return arrow.Table.from_arrays(arrays, names=[column.name for column in frame.columns])
+    arrays = [_arrow_array(arrow, type_, frame.values(place)) for place, type_ in enumerate(frame.types)]
+    return arrow.Table.from_arrays(arrays, names=list(frame.names))
 
 
 def _arrow_array(arrow: Any, type_: Type | None, values: list[Any]) -> Any:
@@ -106,11 +106,11 @@ _ARROW = {
 def to_pandas(frame: Frame) -> pandas.DataFrame:
     pandas = _optional("pandas", "pandas")
     series = []
-    for place, column in enumerate(frame.columns):
+    for place, type_ in enumerate(frame.types):
         values = frame.values(place)
-        series.append(pandas.Series(values, dtype=_dtype(column.type, values)))
+        series.append(pandas.Series(values, dtype=_dtype(type_, values)))
     table = pandas.concat(series, axis=1)
-    table.columns = [column.name for column in frame.columns]
+    table.columns = list(frame.names)
     return table
 
 

@@ -31,20 +31,25 @@ class Relation:
     scope: Scope
 
 
+Ctes = Mapping[str, exp.Query]
+
+
 @dataclass(frozen=True)
 class Binder:
+    """`scopes` has, for each block over private rows, the CTEs that its names can mean: those of its definition."""
+
     schema: Schema
-    owned_ctes: Mapping[str, exp.Query] = field(default_factory=dict)
+    scopes: Mapping[int, Ctes] = field(default_factory=dict)
     namer: Namer = field(default_factory=Namer)
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
 
     def rows(self, select: exp.Select) -> Relation:
         """FROM and WHERE of a block over private rows."""
-        source = select.args["from_"].this
-        relation = self.source(source)
+        ctes = self.scopes.get(id(select), {})
+        relation = self.source(select.args["from_"].this, ctes)
         for join in select.args.get("joins") or ():
-            relation = self.join(relation, join)
+            relation = self.join(relation, join, ctes)
         where = select.args.get("where")
         if where is not None:
             only(where, "this")
@@ -92,9 +97,9 @@ class Binder:
 
     # --- FROM --------------------------------------------------------------------------------------------------------
 
-    def source(self, source: exp.Expr) -> Relation:
+    def source(self, source: exp.Expr, ctes: Ctes) -> Relation:
         if isinstance(source, exp.Table):
-            return self._table(source)
+            return self._table(source, ctes)
         if isinstance(source, exp.Subquery):
             only(source, "this", "alias")
             if source.args.get("alias") is not None:
@@ -108,13 +113,13 @@ class Binder:
         node, columns = self.owned_select(query)
         return Relation(node, Scope((SourceScope(alias, columns),)))
 
-    def _table(self, source: exp.Table) -> Relation:
+    def _table(self, source: exp.Table, ctes: Ctes) -> Relation:
         only(source, "this", "db", "catalog", "alias")
         check_qualifier(source)
         alias = source.args.get("alias")
         if alias is not None:
             only(alias, "this")
-        cte = None if source.db else self.owned_ctes.get(source.name.lower())
+        cte = None if source.db else ctes.get(source.name.lower())
         if cte is not None:
             return self._derived(cte, source.alias or source.name)
         table = find_table(self.schema, source)
@@ -166,10 +171,10 @@ class Binder:
 
     # --- joins -------------------------------------------------------------------------------------------------------
 
-    def join(self, left: Relation, join: exp.Join) -> Relation:
+    def join(self, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
         only(join, "this", "on", "using", "side", "kind")
         kind = self._kind(join)
-        right = self.source(join.this)
+        right = self.source(join.this, ctes)
         if self.schema.privacy.unit == "row":
             raise NotPrivate(
                 "where each row is its own privacy unit, private tables cannot be joined",

@@ -30,7 +30,7 @@ from dpsql.sql.coerce import bind_literal, coerce, convert_literal, meet, number
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.functions import ALIASES, FUNCTIONS
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, Kind, Type, integer_range, parse_type
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Kind, Type, integer_range, parse_type
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -179,14 +179,17 @@ def _not(node: exp.Expr, scope: Scope) -> Expr:
 
 
 def _is(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expression")
+    only(node, "this", "expression", "negate")
     arg, what = bind_expr(node.this, scope), node.expression
+    found: Expr | None = None
     if isinstance(what, exp.Null):
-        return IsNull(arg)
+        found = IsNull(arg)
     if isinstance(what, exp.Boolean):
         truth = bind_condition(node.this, scope)
         wanted = truth if what.this else Not(truth)
-        return Call("coalesce", (wanted, Literal(False, BOOLEAN)), BOOLEAN)
+        found = Call("coalesce", (wanted, Literal(False, BOOLEAN)), BOOLEAN)
+    if found is not None:
+        return Not(found) if node.args.get("negate") else found
     raise Unsupported("IS takes NULL, TRUE or FALSE", span=span_of(node))
 
 
@@ -304,9 +307,10 @@ def _checked_call(
         args = [coerce(arg, common, n) for arg, n in zip(args, nodes, strict=True)]
     if name in ("substring", "round"):
         _check_lengths(name, args[1:], node)
+        args[1:] = [Literal(arg.value, INTEGER) for arg in args[1:] if isinstance(arg, Literal)]
     type_ = function.result(tuple(arg.type for arg in args))
     if type_ is None:
-        given = ", ".join(str(arg.type) for arg in args)
+        given = ", ".join(str(arg.type) for arg in (args[1:] if 0 in function.literals else args))
         raise TypeMismatch(f"{name} does not take ({given})", hint=f"For example: {function.example}.",
                            span=span_of(node))  # fmt: skip
     if name in ("floor", "ceil", "round") and type_.is_integer:
@@ -320,8 +324,9 @@ def _check_lengths(name: str, args: list[Expr], node: exp.Expr) -> None:
     most = 15 if name == "round" else 10_000
     for arg in args:
         value = arg.value if isinstance(arg, Literal) else None
-        if not isinstance(value, int) or not (0 if name == "round" else 1) <= value <= most:
-            raise Unsupported(f"the numbers in {name} must be literals between 1 and {most}", span=span_of(node))
+        least = 0 if name == "round" else 1
+        if not isinstance(value, int) or not least <= value <= most:
+            raise Unsupported(f"the numbers in {name} must be literals between {least} and {most}", span=span_of(node))
 
 
 def _clip(node: exp.Expr, scope: Scope) -> Expr:

@@ -42,11 +42,13 @@ class ReleaseColumn:
 
 @dataclass(frozen=True)
 class ErrorBar:
-    """The output columns, behind those asked for, that hold the error of one of them."""
+    """The output columns, behind those asked for, that hold the error of one of them; and which measure it is."""
 
     stderr: int
     low: int
     high: int
+    release: str
+    measure: int
 
 
 class ReleaseBlock:
@@ -73,6 +75,8 @@ class ReleaseBlock:
         keys = sorted(self._keys, key=canonical_expr)
         measures = sorted(self._measures, key=canonical_measure)
         self.columns = self._columns(keys, measures)
+        if top and self.post.args.get("distinct") is None:
+            self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
         self.aggregate = Aggregate(relation.node, named, tuple(measures))
 
@@ -153,7 +157,7 @@ class ReleaseBlock:
         if self._select.args.get("order") is not None:
             select.set("order", self._post_order(self._select.args["order"]))
         if top and select.args.get("distinct") is None:
-            self.errors = self._error_bars(select)
+            self._add_errors(select)
         return select
 
     def _post_order(self, order: exp.Order) -> exp.Order:
@@ -174,24 +178,29 @@ class ReleaseBlock:
     def _is_output(self, name: str) -> bool:
         return any(item.alias.lower() == name.lower() for item in self._items)
 
-    def _error_bars(self, select: exp.Select) -> tuple[ErrorBar | None, ...]:
+    def _add_errors(self, select: exp.Select) -> None:
         """Columns of errors behind those asked for, so that they are ordered and cut along with them."""
-        bars: list[ErrorBar | None] = []
-        asked = len(self._items)
         extra: list[exp.Expr] = []
+        for item in self._items:
+            node = _unwrapped(item.this)
+            if is_aggregate(node):
+                for kind in ("stderr", "low", "high"):
+                    name = exp.to_identifier(f"_error{len(extra)}", quoted=True)
+                    extra.append(exp.Alias(this=self._reference(kind, self._register(node)), alias=name))
+        select.set("expressions", select.expressions + extra)
+
+    def _error_bars(self, measures: list[Measure]) -> tuple[ErrorBar | None, ...]:
+        """Where `_add_errors` put the errors of each output column."""
+        bars: list[ErrorBar | None] = []
+        place = len(self._items)
         for item in self._items:
             node = _unwrapped(item.this)
             if not is_aggregate(node):
                 bars.append(None)
                 continue
-            measure = self._register(node)
-            places = []
-            for kind in ("stderr", "low", "high"):
-                places.append(asked + len(extra))
-                name = exp.to_identifier(f"_error{len(extra)}", quoted=True)
-                extra.append(exp.Alias(this=self._reference(kind, measure), alias=name))
-            bars.append(ErrorBar(*places))
-        select.set("expressions", select.expressions + extra)
+            measure = measures.index(bind_measure(node, self._scope))
+            bars.append(ErrorBar(place, place + 1, place + 2, self._name, measure))
+            place += 3
         return tuple(bars)
 
     def _post(self, node: exp.Expr) -> exp.Expr:

@@ -137,14 +137,13 @@ def _number_type(args: list[Expr]) -> Type:
     """
     columns = {arg.type for arg in args if not isinstance(arg, Literal)}
     literals = [arg for arg in args if isinstance(arg, Literal)]
-    if all(arg.type.is_integer for arg in args):
-        return BIGINT if len({arg.type for arg in args}) > 1 else args[0].type
     if len(columns) == 1:
         (only_type,) = columns
         if only_type.kind is Kind.DECIMAL or only_type.is_integer:
             fitting = [convert_literal(literal, only_type) for literal in literals]
-            return only_type if None not in fitting else DOUBLE
-    return DOUBLE
+            if None not in fitting:
+                return only_type
+    return BIGINT if all(arg.type.is_integer for arg in args) else DOUBLE
 
 
 def number_literal(arg: Expr, node: exp.Expr) -> Expr:

@@ -27,6 +27,14 @@ Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.FROM}
+_STATEMENTS = frozenset(
+    """
+    ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DECLARE DELETE DETACH DISCARD DO
+    DROP EXECUTE EXPORT FETCH FORCE GRANT IMPORT INSERT INSTALL LISTEN LOAD LOCK MERGE NOTIFY PIVOT PRAGMA PREPARE
+    REFRESH REINDEX RELEASE REPLACE REVOKE ROLLBACK SAVEPOINT START TABLE TRUNCATE UNPIVOT UPDATE UPSERT USE VACUUM
+    """.split()  # noqa: SIM905
+)
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
@@ -34,6 +42,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
     """The tree of one SELECT statement."""
     tokens = _bind(tokenize(sql), parameters)
     _check_depth(tokens)
+    _check_start(tokens)
     try:
         trees = Reader().parser().parse(tokens, sql)
     except ParseError as error:
@@ -41,11 +50,13 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply") from None
     statements = [tree for tree in trees if tree is not None]
-    if not statements:
-        raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
     if len(statements) > 1:
         raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.")
-    return _query(statements[0], tokens)
+    tree = statements[0]
+    if not isinstance(tree, exp.Query):
+        raise InvalidSyntax("only SELECT is a query", span=Span(tokens[0].start, tokens[0].end + 1))
+    _check_tree(tree)
+    return tree
 
 
 def tokenize(sql: str) -> list[Token]:
@@ -76,17 +87,22 @@ def _check_depth(tokens: list[Token]) -> None:
             )
 
 
-def _query(tree: exp.Expr, tokens: list[Token]) -> exp.Query:
-    span = Span(tokens[0].start, tokens[0].end + 1)
-    if not isinstance(tree, exp.Query):
+def _check_start(tokens: list[Token]) -> None:
+    """Only queries go to the parser, which would take some other statements for commands and pass them on."""
+    words = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
+    if not words:
+        raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
+    first = words[0]
+    if first.token_type in _STARTS:
+        return
+    span, word = Span(first.start, first.end + 1), first.text.upper()
+    if word.split()[0] in _STATEMENTS:
         raise Unsupported(
-            f"{tokens[0].text.upper()} is not answered: dpsql reads, with SELECT",
+            f"{word.split()[0]} is not answered: dpsql reads, with SELECT",
             hint="SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
             span=span,
-            sqlstate="0A000",
         )
-    _check_tree(tree)
-    return tree
+    raise InvalidSyntax(f'syntax error at or near "{first.text}"', span=span)
 
 
 def _check_tree(tree: exp.Expr) -> None:

@@ -17,7 +17,7 @@ from dpsql.errors import InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.nodes import Aggregate
 from dpsql.schema.model import Schema
 from dpsql.sql.aggregates import holds_aggregate
-from dpsql.sql.bind import Binder, find_table
+from dpsql.sql.bind import Binder, Ctes, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock, ReleaseColumn
 from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import only, span_of
@@ -51,6 +51,7 @@ class Split:
 class _State:
     schema: Schema
     releases: list[BoundRelease] = field(default_factory=list)
+    scopes: dict[int, Ctes] = field(default_factory=dict)
 
     def release_name(self) -> str:
         return f"_r{len(self.releases) + 1}"
@@ -176,7 +177,8 @@ def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> B
             hint="Aggregate the private rows first, then join in an outer SELECT.",
             span=span_of(select.args["from_"]),
         )
-    binder = Binder(state.schema, {n: b.post for n, b in env.items() if b.ownership is Ownership.OWNED})
+    state.scopes[id(select)] = {n: b.post for n, b in env.items() if b.ownership is Ownership.OWNED}
+    binder = Binder(state.schema, state.scopes)
     if _aggregates(select):
         return _release(select, binder, env, state, top)
     if top:

@@ -1,0 +1,112 @@
+"""The commands and their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+
+import dpsql
+
+_EXAMPLES = """
+examples:
+  dpsql demo
+  dpsql query clinic.yaml "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward" --user ana
+  dpsql explain clinic.yaml "SELECT COUNT(*) FROM visits" --user ana --epsilon 0.5
+  dpsql budget clinic.yaml
+"""
+_STATEMENT = """
+The statement may also come from --file, or from the standard input with - in its place.
+SHOW TABLES, DESCRIBE table, SHOW ALL, SHOW BUDGET and EXPLAIN SELECT … are statements too.
+
+A ? in the statement stands for a -p: 12 and 1.5 are numbers, true, false and null are what they say,
+and all else is text. Text that looks like one of these goes in single quotes: -p "'12'".
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dpsql",
+        description="Ask SQL, get differentially private answers.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"dpsql {dpsql.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_query(commands)
+    _add_explain(commands)
+    _add_budget(commands)
+    _add_data(commands)
+    _add_demo(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def _command(
+    commands: _Commands[argparse.ArgumentParser], name: str, what: str, more: str = ""
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.\n{textwrap.dedent(more)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_query(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "query", "run a statement and print the released rows", _STATEMENT)
+    _add_statement(parser)
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how to print the rows")
+    parser.add_argument(
+        "--errors",
+        action=argparse.BooleanOptionalAction,
+        help="95 %% error bars: beside the values of a table (the default there), as columns x_stderr, x_low and"
+        " x_high in csv and json",
+    )
+
+
+def _add_explain(commands: _Commands[argparse.ArgumentParser]) -> None:
+    what = "tell what a statement would cost and how good it would be; free"
+    _add_statement(_command(commands, "explain", what, _STATEMENT))
+
+
+def _add_budget(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "budget", "tell what was spent and what is left, of one account or of all")
+    _add_schema(parser)
+    parser.add_argument("--user", metavar="NAME", help="one analyst of the schema")
+
+
+def _add_data(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "data", "the owner's commands about the data behind a schema")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    what = "check the data as it is now and serve it as the next version"
+    more = """
+        Files are pinned when they are registered; when they change, nothing is served until this is run.
+        Releases of earlier versions stay paid for, and what was spent stays spent.
+        """
+    _add_schema(_command(actions, "changed", what, more))
+
+
+def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "demo", "make a small fictional hospital and ask it a few questions")
+    parser.add_argument("--keep", metavar="DIR", help="make it in this new or empty folder, and leave it there")
+
+
+def _add_schema(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("schema", metavar="SCHEMA", help="the YAML schema, or dpsql:///path/schema.yaml?user=ana")
+
+
+def _add_statement(parser: argparse.ArgumentParser) -> None:
+    _add_schema(parser)
+    parser.add_argument("sql", metavar="SQL", nargs="?", help="one statement; - reads the standard input")
+    parser.add_argument("--file", "-f", metavar="FILE", help="read the statement from a file")
+    parser.add_argument("--user", metavar="NAME", help="the analyst who asks, where the schema declares some")
+    parser.add_argument("--epsilon", metavar="E", help="the most that the statement may lose, instead of the default")
+    parser.add_argument("--delta", metavar="D", help="its delta; 0 asks for pure differential privacy")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="another setting; SHOW ALL lists them"
+    )
+    parser.add_argument(
+        "--parameter", "-p", metavar="VALUE", action="append", default=[], dest="parameters", help="the value of a ?"
+    )

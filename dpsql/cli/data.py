@@ -1,0 +1,14 @@
+"""`dpsql data changed`: the owner's act by which changed files become the next version."""
+
+from __future__ import annotations
+
+import argparse
+
+from dpsql.cli.screen import Screen
+from dpsql.dataset import register_changed
+from dpsql.dbapi.address import read_address
+
+
+def run(given: argparse.Namespace, screen: Screen) -> None:
+    version = register_changed(read_address(given.schema, None, {}).path)
+    screen.print(f"the data as it is now is version {version}; open connections must be opened again")

@@ -1,0 +1,120 @@
+"""`dpsql query` and `dpsql explain`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import dpsql
+from dpsql.cli.formats import csv_lines, json_lines, print_table, unique_names
+from dpsql.cli.screen import Screen, Usage
+from dpsql.dbapi.charge import figure, figure_left
+from dpsql.dbapi.cursor import Cursor
+from dpsql.dbapi.frames import Frame, with_errors
+from dpsql.errors import InterfaceError
+
+Parameter = str | int | Decimal | bool | None
+
+
+def run(given: argparse.Namespace, screen: Screen) -> None:
+    sql = _statement(given)
+    parameters = [read_parameter(text) for text in given.parameters]
+    with dpsql.connect(given.schema, given.user, **_settings(given)) as connection:
+        if given.command == "explain":
+            screen.print(str(connection.explain(sql, parameters)))
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            print_answer(screen, cursor, given.format, given.errors)
+
+
+def _statement(given: argparse.Namespace) -> str:
+    if (given.sql is None) == (given.file is None):
+        raise Usage("give one statement: as SQL, as - for the standard input, or by --file")
+    if given.sql == "-":
+        return sys.stdin.read()
+    return str(given.sql) if given.file is None else _read(given.file)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
+
+
+def _settings(given: argparse.Namespace) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for text in given.set:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise Usage(f"--set takes NAME=VALUE, not {text}")
+        settings[name.strip()] = value.strip()
+    named = {"epsilon": given.epsilon, "delta": given.delta}
+    return settings | {name: value for name, value in named.items() if value is not None}
+
+
+def read_parameter(text: str) -> Parameter:
+    """
+    >>> [read_parameter(text) for text in ("12", "-1.5", "f", "'12'", "NULL")]
+    [12, Decimal('-1.5'), 'f', '12', None]
+    """
+    words: dict[str, Parameter] = {"true": True, "false": False, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]{1,3})?", text, re.ASCII):
+        return Decimal(text)
+    quoted = re.fullmatch(r"'(.*)'", text, re.DOTALL)
+    return quoted[1] if quoted else text
+
+
+def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None = None) -> None:
+    for notice in cursor.notices:
+        screen.note(f"NOTICE:  {notice}")
+    if cursor.description is None:
+        screen.note("NOTICE:  a setting lasts for one command here; give it as --epsilon, --delta or --set NAME=VALUE")
+        return
+    if form == "table":
+        _print_rows(screen, cursor, errors is not False)
+        screen.print(cost(cursor))
+        return
+    _print_lines(screen, cursor, form, bool(errors))
+    screen.note(cost(cursor))
+
+
+def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:
+    names, bars, rows = [column[0] for column in cursor.description or ()], cursor.errors, cursor.fetchall()
+    if names == ["QUERY PLAN"]:
+        for (line,) in rows:
+            screen.print(str(line))
+        return
+    print_table(screen, names, rows, bars if errors else None)
+    barred = errors and any(bar is not None for row in bars for bar in row)
+    screen.print(f"({len(rows)} row{'' if len(rows) == 1 else 's'}{', ± 95 % intervals' if barred else ''})")
+
+
+def _print_lines(screen: Screen, cursor: Cursor, form: str, errors: bool) -> None:
+    described = cursor.description or []
+    frame = Frame(tuple(c[0] for c in described), tuple(c[1] for c in described), cursor.fetchall())
+    if errors:
+        frame = with_errors(frame, cursor.errors)
+    lines = csv_lines if form == "csv" else json_lines
+    for line in lines(unique_names(frame.names), frame.rows):
+        screen.print(line)
+
+
+def cost(cursor: Cursor) -> str:
+    """What the statement was charged, and what is left."""
+    balance = cursor.connection.budget()
+    whose = "the dataset's" if cursor.connection.user is None else f"{balance.account}'s"
+    left = figure_left(balance.left_epsilon, balance.epsilon)
+    part = figure_left(100 * balance.fraction_left, Fraction(100))
+    left_line = f"left of {whose} budget: {part} % (epsilon {left} of {figure(balance.epsilon)})"
+    return f"charged: {cursor.loss}\n{left_line}"

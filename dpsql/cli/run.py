@@ -1,0 +1,65 @@
+"""One command from its arguments to its exit code: 0, 1 for an error, 2 for wrong usage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+from dpsql.cli.arguments import build_parser
+from dpsql.cli.screen import Screen, Usage
+from dpsql.errors import Error
+
+# By name, so that `dpsql --help` need not import what opens data.
+_COMMANDS = {
+    "query": "dpsql.cli.query",
+    "explain": "dpsql.cli.query",
+    "budget": "dpsql.cli.budget",
+    "data": "dpsql.cli.data",
+    "demo": "dpsql.cli.demo",
+}
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = build_parser()
+    given = parser.parse_args(arguments)
+    screen = Screen(sys.stdout, sys.stderr)
+    try:
+        code = _run(given, screen)
+        sys.stdout.flush()
+        return code
+    except Usage as usage:
+        parser.error(str(usage))
+    except BrokenPipeError:
+        # Python flushes again when it ends; there is nobody to write to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except KeyboardInterrupt:
+        screen.note("interrupted; what was charged is paid for, and asking again is free")
+        return _INTERRUPTED
+
+
+def _run(given: argparse.Namespace, screen: Screen) -> int:
+    try:
+        import_module(_COMMANDS[given.command]).run(given, screen)
+    except (Usage, BrokenPipeError):
+        raise
+    except Error as error:
+        screen.error(str(error))
+        return 1
+    except Exception as error:
+        _internal(error, screen)
+        return 1
+    return 0
+
+
+def _internal(error: Exception, screen: Screen) -> None:
+    """The exception's own text stays untold: it is not one of ours, so nothing is known of what it holds."""
+    screen.error("internal error\nHINT:  Set DPSQL_DEBUG=1 to see a traceback; it may show private data.")
+    if os.environ.get("DPSQL_DEBUG") == "1":
+        traceback.print_exception(error, file=sys.stderr)

@@ -1,0 +1,50 @@
+"""Where text goes: answers to the standard output, all else beside it. Colours on terminals only, unless NO_COLOR."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TextIO
+
+BOLD, DIM, RED = "1", "2", "1;31"
+
+_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "±": "+-", "≤": "<=", "…": "...", "═": "=", "’": "'"})
+
+
+class Usage(Exception):
+    """The arguments do not fit together; argparse tells it."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    out: TextIO
+    err: TextIO
+
+    def print(self, text: str = "") -> None:
+        _write(self.out, text)
+
+    def note(self, text: str) -> None:
+        _write(self.err, text)
+
+    def error(self, text: str) -> None:
+        _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {text}")
+
+    def style(self, text: str, code: str) -> str:
+        return style(self.out, text, code)
+
+
+def style(stream: TextIO, text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if text and coloured(stream) else text
+
+
+def coloured(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    stream.write(text + "\n")

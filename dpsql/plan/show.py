@@ -1,0 +1,270 @@
+"""A plan as text for people: one line per operator, its inputs indented below. Golden files and EXPLAIN read it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.plan.expr import (
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Clip,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Quantise,
+)
+from dpsql.plan.measures import (
+    Bundle,
+    CountBundle,
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    MeanValues,
+    Measure,
+    MomentBundle,
+    SumBundle,
+    SumValues,
+)
+from dpsql.plan.nodes import (
+    Aggregate,
+    CountUnits,
+    Field,
+    Filter,
+    Gather,
+    Join,
+    Listed,
+    Node,
+    Project,
+    Scan,
+    ScanColumn,
+    Sum,
+    Table,
+    UnitId,
+    Weigh,
+)
+from dpsql.plan.walk import inputs
+from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.model import EngineTable, Source
+
+INDENT = "  "
+MOST_LISTED = 12
+"""Public groups that are written out; of longer lists the first and last are."""
+
+
+def show(node: Node) -> str:
+    """The tree below a node, one line each, and a line each for what a node holds a list of."""
+    return "\n".join(_lines(node, ""))
+
+
+def _lines(node: Node, indent: str) -> list[str]:
+    head, *details = _node(node)
+    lines = [indent + head] + [f"{indent}{INDENT}- {detail}" for detail in details]
+    for child in inputs(node):
+        lines += _lines(child, indent + INDENT)
+    return lines
+
+
+# --- operators -------------------------------------------------------------------------------------------------------
+
+
+def _node(node: Node) -> list[str]:
+    """The operator itself, then its details."""
+    match node:
+        case Table():
+            unit = "each row is a unit" if node.unit is None else f"unit {node.unit}"
+            return [f"Table {node.table} ({unit}): {', '.join(_declared(name, f) for name, f in node.columns)}"]
+        case Filter():
+            return [f"Filter {show_expr(node.condition)}"]
+        case Project():
+            return [f"Project {', '.join(_named(column.name, column.expr) for column in node.columns)}".rstrip()]
+        case Join():
+            by_unit = ", units equated" if node.by_unit else ""
+            return [f"Join {node.kind.value} on {show_expr(node.condition)}{by_unit}"]
+        case Aggregate():
+            keys = ", ".join(_named(key.name, key.expr) for key in node.keys)
+            return [f"Aggregate{_by(keys)}", *(show_measure(measure) for measure in node.measures)]
+        case Scan():
+            return _scan(node)
+        case Weigh():
+            return [f"Weigh each unit as at most {node.rows} rows, {node.norm.value} norm{_by(', '.join(node.keys))}"]
+        case Sum():
+            return [f"Sum{_by(', '.join(node.keys))}", *(_bundle(bundle) for bundle in node.bundles)]
+        case CountUnits():
+            return [_count_units(node)]
+        case Gather():
+            return _gather(node)
+        case _:
+            assert_never(node)
+
+
+def _by(keys: str) -> str:
+    return f" by {keys}" if keys else ""
+
+
+def _declared(name: str, field: Field) -> str:
+    return f"{name} {field.type}" if name == field.name else f"{name} {field.type} as {field.name}"
+
+
+def _named(name: str, expr: Expr) -> str:
+    text = show_expr(expr)
+    return name if text == name else f"{name} = {text}"
+
+
+def _scan(scan: Scan) -> list[str]:
+    facts = ", one row per unit" if scan.unit_is_unique else ""
+    unit = "each row is a unit" if scan.unit is None else f"unit {_unit(scan.unit)}{facts}"
+    return [f"Scan {_source(scan.source)} ({unit})", *(_scan_column(column) for column in scan.columns)]
+
+
+def _unit(unit: UnitId) -> str:
+    path = "".join(f"{hop.column.source} -> {_source(hop.source)}.{hop.key.source}, " for hop in unit.hops)
+    return f"{path}{unit.column.source}"
+
+
+def _source(source: Source) -> str:
+    return ".".join(source.name) if isinstance(source, EngineTable) else ", ".join(source.patterns)
+
+
+def _scan_column(column: ScanColumn) -> str:
+    words = [column.source if column.source == column.name else f"{column.name} = {column.source}"]
+    words.append(show_domain(column.domain))
+    if column.physical != column.domain.type:
+        words.append(f"cast from {column.physical or 'an unknown type'}")
+    if column.is_id:
+        words.append("id")
+    if column.null_group:
+        words.append("NULL is a group")
+    if column.grid is not None:
+        words.append(f"grid {column.grid}")
+    if column.as_stored:
+        words.append("as stored")
+    return ", ".join(words)
+
+
+def _count_units(part: CountUnits) -> str:
+    kind = "rows, one per unit" if part.one_row else "units"
+    limit = "" if part.limit is None else f", at most {part.limit} groups each"
+    weighted = ", weighted" if part.weighted else ""
+    return f"CountUnits {part.cell}{_by(', '.join(part.keys))}: {kind}{limit}{weighted}"
+
+
+def _gather(gather: Gather) -> list[str]:
+    lines = ["Gather" + _by(", ".join(f"{key.name} {key.type}" for key in gather.keys))]
+    if gather.listed is not None and gather.keys:
+        lines.append(_listed(gather.listed))
+    if gather.selection is not None:
+        lines.append(f"selected {', '.join(gather.selection.keys)}: by {gather.selection.cell}")
+    return lines
+
+
+def _listed(listed: Listed) -> str:
+    rows = [", ".join(_scalar(value) for value in row) for row in listed.rows]
+    if len(listed.keys) > 1:
+        rows = [f"({row})" for row in rows]
+    shown = rows if len(rows) <= MOST_LISTED else [*rows[:2], "…", rows[-1]]
+    return f"listed {', '.join(key.name for key in listed.keys)}, {len(rows)} groups: {', '.join(shown)}".rstrip(": ")
+
+
+def show_measure(measure: Measure) -> str:
+    match measure:
+        case CountRows():
+            return "count rows"
+        case CountValues(arg):
+            return f"count {show_expr(arg)}"
+        case CountDistinctUnits():
+            return "count units"
+        case SumValues(arg):
+            return f"sum {show_expr(arg)}"
+        case MeanValues(arg):
+            return f"mean {show_expr(arg)}"
+        case _:
+            assert_never(measure)
+
+
+def _bundle(bundle: Bundle) -> str:
+    shift = f", divided by 2^{bundle.shift}" if bundle.shift else ""
+    match bundle:
+        case CountBundle():
+            what = "rows" if bundle.present is None else f"rows where {show_expr(bundle.present)} is not null"
+            return f"{bundle.cell}: {what}{shift}"
+        case SumBundle():
+            return f"{bundle.cell}: {show_expr(bundle.value)}{shift}"
+        case MomentBundle():
+            return f"{', '.join(bundle.cells)}: moments of {show_expr(bundle.value)}{shift}"
+        case _:
+            assert_never(bundle)
+
+
+# --- expressions -----------------------------------------------------------------------------------------------------
+
+
+def show_expr(expr: Expr) -> str:
+    match expr:
+        case Column():
+            return expr.name
+        case Literal():
+            return "null" if expr.value is None else _scalar(expr.value)
+        case Compare():
+            return f"{_inner(expr.left)} {expr.op} {_inner(expr.right)}"
+        case And():
+            return " and ".join(_inner(arg) for arg in expr.args)
+        case Or():
+            return " or ".join(_inner(arg) for arg in expr.args)
+        case Not():
+            return f"not {_inner(expr.arg)}"
+        case IsNull():
+            return f"{_inner(expr.arg)} is null"
+        case InList():
+            return f"{_inner(expr.arg)} in ({', '.join(show_expr(value) for value in expr.values)})"
+        case Arithmetic():
+            wide = ":wide" if expr.type.is_integer and not expr.fits else ""
+            return f"{_inner(expr.left)} {expr.op}{wide} {_inner(expr.right)}"
+        case Case():
+            branches = (f"when {show_expr(when)} then {show_expr(then)}" for when, then in expr.branches)
+            return f"case {' '.join(branches)} else {show_expr(expr.otherwise)} end"
+        case Cast():
+            return f"cast({show_expr(expr.arg)} as {expr.type})"
+        case Call():
+            return f"{expr.function}({', '.join(show_expr(arg) for arg in expr.args)})"
+        case Clip():
+            return f"clip({show_expr(expr.arg)}, {_number(expr.lower)}, {_number(expr.upper)})"
+        case Quantise():
+            return f"{_inner(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
+        case _:
+            assert_never(expr)
+
+
+def _inner(expr: Expr) -> str:
+    """An operand, in parentheses where it is an operator itself."""
+    text = show_expr(expr)
+    return f"({text})" if isinstance(expr, Compare | And | Or | Not | IsNull | InList | Arithmetic | Quantise) else text
+
+
+def show_domain(domain: Domain) -> str:
+    text = str(domain.type)
+    if domain.values is not None:
+        text += " of " + ", ".join(_scalar(value) for value in domain.values)
+    elif domain.lower is not None or domain.upper is not None:
+        text += f" [{_number(domain.lower)}, {_number(domain.upper)}]"
+    return text if domain.nullable else f"{text} not null"
+
+
+def _scalar(value: Scalar | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _number(number: Fraction | None) -> str:
+    return "…" if number is None else str(number)
