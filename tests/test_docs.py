@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from dpsql.schema.load import load_schema
 from dpsql.settings import NAMES
 from dpsql.sql.functions import FUNCTIONS
 
@@ -41,3 +45,38 @@ def test_every_command_in_the_readme_exists():
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"`?make ([a-z]+)`?", readme))
     assert targets and all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("readme")
+    subprocess.run([sys.executable, "-m", "dpsql", "demo", "--keep", "hospital"], cwd=folder, check=True,
+                   capture_output=True)  # fmt: skip
+    return folder
+
+
+def test_the_python_of_the_readme_runs(hospital, monkeypatch, capsys):
+    monkeypatch.chdir(hospital)
+    (code,) = _blocks("python")
+    exec(compile(code, "README.md", "exec"), {})
+    assert "epsilon" in capsys.readouterr().out
+
+
+def test_the_query_of_the_readme_runs(hospital):
+    console = next(block for block in _blocks("console") if "dpsql query" in block)
+    command = re.search(r"\$ dpsql (query .*?\")\n", console.replace("\\\n", " "), re.DOTALL)
+    ran = subprocess.run([sys.executable, "-m", "dpsql", *shlex.split(command[1])], cwd=hospital, capture_output=True,
+                         text=True, check=True)  # fmt: skip
+    shown = [line.split("│")[0].strip() for line in console.splitlines() if "│" in line]
+    assert [line.split("│")[0].strip() for line in ran.stdout.splitlines() if "│" in line] == shown
+
+
+def test_the_schema_of_the_readme_loads(tmp_path):
+    (text,) = _blocks("yaml")
+    path = tmp_path / "hospital.yaml"
+    path.write_text(text)
+    assert {table.name for table in load_schema(path).tables} == {"patients", "visits"}

@@ -98,6 +98,7 @@ def _add_schema(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_statement(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(parser=parser)  # tells wrong usage with the command's own usage line
     _add_schema(parser)
     parser.add_argument("sql", metavar="SQL", nargs="?", help="one statement; - reads the standard input")
     parser.add_argument("--file", "-f", metavar="FILE", help="read the statement from a file")

@@ -7,7 +7,7 @@ from contextlib import closing
 from fractions import Fraction
 
 import dpsql
-from dpsql.cli.formats import print_table
+from dpsql.cli.formats import Figure, print_table
 from dpsql.cli.screen import Screen
 from dpsql.dataset import Dataset, dataset_account, open_dataset
 from dpsql.dbapi.address import read_address
@@ -34,10 +34,10 @@ def _balances(dataset: Dataset) -> list[dpsql.Balance]:
 def _row(balance: dpsql.Balance) -> tuple[object, ...]:
     return (
         balance.account,
-        figure(balance.epsilon),
-        figure(balance.delta),
-        figure(balance.spent_epsilon),
-        figure_left(balance.left_epsilon, balance.epsilon),
-        f"{figure_left(100 * balance.fraction_left, Fraction(100))} %",
+        Figure(figure(balance.epsilon)),
+        Figure(figure(balance.delta)),
+        Figure(figure(balance.spent_epsilon)),
+        Figure(figure_left(balance.left_epsilon, balance.epsilon)),
+        Figure(f"{figure_left(100 * balance.fraction_left, Fraction(100))} %"),
         balance.charges,
     )

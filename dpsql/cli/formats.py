@@ -17,6 +17,10 @@ Row = tuple[Any, ...]
 Bars = Sequence[tuple["dpsql.CellError | None", ...]]
 
 
+class Figure(str):
+    """A number that is text already, since it was rounded with care."""
+
+
 def print_table(screen: Screen, names: Sequence[str], rows: Sequence[Row], bars: Bars | None = None) -> None:
     """Numbers to the right, each with its error bar where `bars` are given; text to the left."""
     columns = [_column([row[i] for row in rows], [b[i] for b in bars] if bars else None) for i in range(len(names))]
@@ -61,7 +65,7 @@ def _pad(text: str, width: int, right: bool) -> str:
 
 def _is_number(values: Sequence[Any]) -> bool:
     known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in known)
+    return bool(known) and all(isinstance(v, int | float | Decimal | Figure) and not isinstance(v, bool) for v in known)
 
 
 def csv_lines(names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:

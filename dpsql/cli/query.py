@@ -76,6 +76,7 @@ def read_parameter(text: str) -> Parameter:
 
 
 def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None = None) -> None:
+    """Rows to the standard output; notices, and what it cost where a program reads the rows, beside it."""
     for notice in cursor.notices:
         screen.note(f"NOTICE:  {notice}")
     if cursor.description is None:
@@ -83,10 +84,10 @@ def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None 
         return
     if form == "table":
         _print_rows(screen, cursor, errors is not False)
-        screen.print(cost(cursor))
-        return
-    _print_lines(screen, cursor, form, bool(errors))
-    screen.note(cost(cursor))
+    else:
+        _print_lines(screen, cursor, form, bool(errors))
+    if (cursor.statusmessage or "").startswith("SELECT"):
+        (screen.print if form == "table" else screen.note)(cost(cursor))
 
 
 def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:
@@ -102,11 +103,11 @@ def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:
 
 def _print_lines(screen: Screen, cursor: Cursor, form: str, errors: bool) -> None:
     described = cursor.description or []
-    frame = Frame(tuple(c[0] for c in described), tuple(c[1] for c in described), cursor.fetchall())
+    names, types = unique_names([c[0] for c in described]), tuple(c[1] for c in described)
+    frame = Frame(tuple(names), types, cursor.fetchall())
     if errors:
         frame = with_errors(frame, cursor.errors)
-    lines = csv_lines if form == "csv" else json_lines
-    for line in lines(unique_names(frame.names), frame.rows):
+    for line in (csv_lines if form == "csv" else json_lines)(frame.names, frame.rows):
         screen.print(line)
 
 

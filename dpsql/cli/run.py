@@ -26,6 +26,7 @@ _PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code. Wrong usage raises SystemExit(2), as argparse does."""
     parser = build_parser()
     given = parser.parse_args(arguments)
     screen = Screen(sys.stdout, sys.stderr)
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except Usage as usage:
-        parser.error(str(usage))
+        getattr(given, "parser", parser).error(str(usage))
     except BrokenPipeError:
         # Python flushes again when it ends; there is nobody to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

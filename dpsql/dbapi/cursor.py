@@ -122,6 +122,14 @@ class Cursor:
         return self._require().errors
 
     @property
+    def statusmessage(self) -> str | None:
+        """The command of the last statement, and the number of its rows for a query: `SELECT 6`, `SET`, `SHOW`."""
+        if self._answer is None:
+            return None
+        command = self._answer.command
+        return f"{command} {len(self._answer.rows)}" if command == "SELECT" else command
+
+    @property
     def notices(self) -> tuple[str, ...]:
         return () if self._answer is None else self._answer.notices
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from typing import assert_never
 
@@ -37,7 +38,6 @@ from dpsql.plan.measures import (
 from dpsql.plan.nodes import (
     Aggregate,
     CountUnits,
-    Field,
     Filter,
     Gather,
     Join,
@@ -52,8 +52,9 @@ from dpsql.plan.nodes import (
     Weigh,
 )
 from dpsql.plan.walk import inputs
-from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.schema.model import EngineTable, Source
+from dpsql.types import Kind, Type
 
 INDENT = "  "
 MOST_LISTED = 12
@@ -81,7 +82,8 @@ def _node(node: Node) -> list[str]:
     match node:
         case Table():
             unit = "each row is a unit" if node.unit is None else f"unit {node.unit}"
-            return [f"Table {node.table} ({unit}): {', '.join(_declared(name, f) for name, f in node.columns)}"]
+            renamed = [f"{name} as {f.name}" for name, f in node.columns if name != f.name]
+            return [f"Table {node.table} ({unit})" + (f": {', '.join(renamed)}" if renamed else "")]
         case Filter():
             return [f"Filter {show_expr(node.condition)}"]
         case Project():
@@ -108,10 +110,6 @@ def _node(node: Node) -> list[str]:
 
 def _by(keys: str) -> str:
     return f" by {keys}" if keys else ""
-
-
-def _declared(name: str, field: Field) -> str:
-    return f"{name} {field.type}" if name == field.name else f"{name} {field.type} as {field.name}"
 
 
 def _named(name: str, expr: Expr) -> str:
@@ -236,7 +234,7 @@ def show_expr(expr: Expr) -> str:
         case Call():
             return f"{expr.function}({', '.join(show_expr(arg) for arg in expr.args)})"
         case Clip():
-            return f"clip({show_expr(expr.arg)}, {_number(expr.lower)}, {_number(expr.upper)})"
+            return f"clip({show_expr(expr.arg)}, {expr.lower}, {expr.upper})"
         case Quantise():
             return f"{_inner(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
         case _:
@@ -254,7 +252,7 @@ def show_domain(domain: Domain) -> str:
     if domain.values is not None:
         text += " of " + ", ".join(_scalar(value) for value in domain.values)
     elif domain.lower is not None or domain.upper is not None:
-        text += f" [{_number(domain.lower)}, {_number(domain.upper)}]"
+        text += f" [{_bound(domain.lower, domain.type)}, {_bound(domain.upper, domain.type)}]"
     return text if domain.nullable else f"{text} not null"
 
 
@@ -263,8 +261,16 @@ def _scalar(value: Scalar | None) -> str:
         return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, int | float) else f"'{value}'" if isinstance(value, str) else str(value)
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
-def _number(number: Fraction | None) -> str:
-    return "…" if number is None else str(number)
+def _bound(number: Fraction | None, type_: Type) -> str:
+    """Dates and times as such, where the calendar has them."""
+    if number is None:
+        return "…"
+    step = dt.timedelta(days=1) if type_.kind is Kind.DATE else dt.timedelta(microseconds=1)
+    try:
+        at = EPOCH + int(number) * step if type_.is_time else None
+    except OverflowError:
+        at = None
+    return str(number) if at is None else str(at.date() if type_.kind is Kind.DATE else at)

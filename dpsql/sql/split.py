@@ -163,6 +163,10 @@ def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> B
     for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
         if select.args.get(clause):
             only(select, *(key for key in select.args if key != clause))
+    limit = select.args.get("limit")
+    options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
+    if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+        raise Unsupported("FETCH … WITH TIES and PERCENT are not supported", hint="LIMIT takes a number of rows.")
     sources = _sources(select)
     blocks = [_classify(source, env, state) for source in sources]
     kinds = [block.ownership for block in blocks]
