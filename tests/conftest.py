@@ -1,0 +1,46 @@
+"""Schemas of the golden files as they are resolved against an engine, without any data."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Resolved
+from dpsql.types import INTEGER
+
+SCHEMAS = Path(__file__).parent / "golden"
+
+
+@cache
+def resolve(name: str) -> Resolved:
+    """Every column has its declared type in the engine, but visits.nights, which is an integer there."""
+    schema = load_schema(SCHEMAS / f"{name}.yaml")
+    physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
+    if "visits" in physical:
+        physical["visits"]["nights"] = INTEGER
+    return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, name)
+
+
+@pytest.fixture(scope="session")
+def resolved() -> Callable[[str], Resolved]:
+    return resolve
+
+
+@pytest.fixture(scope="session")
+def clinic() -> Resolved:
+    """Patients, their visits, and lab tests two hops away."""
+    return resolve("schema")
+
+
+@pytest.fixture(scope="session")
+def survey() -> Resolved:
+    """One row per person and calls of each; change_one, two persons at once."""
+    return resolve("survey")
+
+
+@pytest.fixture(scope="session")
+def by_row() -> Resolved:
+    """Each row is its own unit."""
+    return resolve("rows")

@@ -1,0 +1,149 @@
+-- The split at the privacy boundary: what is above a release is post-processing.
+
+-- case: HAVING, ORDER BY, LIMIT and arithmetic over aggregates
+SELECT kind, SUM(cost) / COUNT(*) AS mean FROM visits GROUP BY kind HAVING COUNT(*) > 10 ORDER BY mean DESC LIMIT 3 OFFSET 1
+---- post
+SELECT _r1."k1" AS "kind", _r1."m2" / _r1."m1" AS mean FROM _r1 WHERE _r1."m1" > 10 ORDER BY mean DESC NULLS FIRST LIMIT 3 OFFSET 1
+---- output
+kind VARCHAR
+mean DOUBLE
+
+-- case: equal aggregates are one measure
+SELECT COUNT(*), COUNT(1), COUNT(*) * 2, SUM(cost), SUM(visits.cost) FROM visits
+---- plan
+Aggregate
+  - count rows
+  - sum cost
+  Table visits (unit bigint)
+---- post
+SELECT _r1."m1" AS "count", _r1."m1" AS "count", _r1."m1" * 2 AS "?column?", _r1."m2" AS "sum", _r1."m2" AS "sum", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_stderr" AS "_error3", _r1."m1_low" AS "_error4", _r1."m1_high" AS "_error5", _r1."m2_stderr" AS "_error6", _r1."m2_low" AS "_error7", _r1."m2_high" AS "_error8", _r1."m2_stderr" AS "_error9", _r1."m2_low" AS "_error10", _r1."m2_high" AS "_error11" FROM _r1
+---- output
+count BIGINT
+count BIGINT
+?column? BIGINT
+sum DOUBLE
+sum DOUBLE
+
+-- case: whole numbers divide like PostgreSQL's
+SELECT COUNT(*) / 2, COUNT(*) / 2.0, SUM(nights) / COUNT(*) FROM visits
+---- post
+SELECT _r1."m1" // 2 AS "?column?", _r1."m1" / 2.0 AS "?column?", _r1."m2" // _r1."m1" AS "?column?" FROM _r1
+---- output
+?column? BIGINT
+?column? DOUBLE
+?column? BIGINT
+
+-- case: the largest sub-expression that is a key is that key
+SELECT score + 1 AS next, (score + 1) * 2 AS twice, COUNT(*) FROM visits GROUP BY score + 1
+---- plan
+Aggregate by k1 = score +:wide 1
+  - count rows
+  Table visits (unit bigint)
+---- post
+SELECT _r1."k1" AS next, _r1."k1" * 2 AS twice, _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+
+-- case: window functions over groups
+SELECT kind, RANK() OVER (ORDER BY COUNT(*) DESC), SUM(COUNT(*)) OVER () FROM visits GROUP BY kind
+---- plan
+Aggregate by k1 = kind
+  - count rows
+  Table visits (unit bigint)
+---- post
+SELECT _r1."k1" AS "kind", RANK() OVER (ORDER BY _r1."m1" DESC NULLS FIRST) AS "rank", SUM(_r1."m1") OVER () AS "sum" FROM _r1
+
+-- case: QUALIFY
+SELECT ward, COUNT(*) FROM visits GROUP BY ward QUALIFY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) <= 3
+---- post
+SELECT _r1."k1" AS "ward", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1 QUALIFY ROW_NUMBER() OVER (ORDER BY _r1."m1" DESC NULLS FIRST) <= 3
+
+-- case: SELECT DISTINCT of keys is a release of keys
+SELECT DISTINCT kind, sex FROM visits JOIN patients USING (patient_id)
+---- plan
+Aggregate by k1 = kind, k2 = sex
+  Join inner on patient_id = patient_id_2
+    Table visits (unit bigint)
+    Table patients (unit bigint): patient_id as patient_id_2
+---- post
+SELECT DISTINCT _r1."k1" AS "kind", _r1."k2" AS "sex" FROM _r1
+
+-- case: a sub-select of groups
+SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) s WHERE n > 5
+---- post
+SELECT ward AS "ward", n AS "n" FROM (SELECT _r1."k1" AS "ward", _r1."m1" AS n FROM _r1) AS s WHERE n > 5
+---- output
+ward VARCHAR
+n BIGINT
+
+-- case: scalar sub-selects are releases
+SELECT (SELECT COUNT(*) FROM visits) AS v, (SELECT COUNT(*) FROM patients) AS p
+---- plan
+_r1:
+Aggregate
+  - count rows
+  Table visits (unit bigint)
+_r2:
+Aggregate
+  - count rows
+  Table patients (unit bigint)
+---- post
+SELECT (SELECT _r1."m1" AS "count" FROM _r1) AS v, (SELECT _r2."m1" AS "count" FROM _r2) AS p
+---- output
+v BIGINT
+p BIGINT
+
+-- case: a released CTE is one release however often it is read
+WITH w AS (SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind) SELECT a.kind, a.n, b.n FROM w a JOIN w b ON a.kind <> b.kind
+---- plan
+Aggregate by k1 = kind
+  - count rows
+  Table visits (unit bigint)
+---- post
+WITH w AS (SELECT _r1."k1" AS "kind", _r1."m1" AS n FROM _r1) SELECT a.kind AS "kind", a.n AS "n", b.n AS "n" FROM w AS a JOIN w AS b ON a.kind <> b.kind
+---- output
+kind VARCHAR
+n BIGINT
+n BIGINT
+
+-- case: UNION of releases
+SELECT kind, COUNT(*) FROM visits GROUP BY kind UNION ALL SELECT 'all', COUNT(*) FROM visits
+---- post
+SELECT _r1."k1" AS "kind", _r1."m1" AS "count" FROM _r1 UNION ALL SELECT 'all' AS "?column?", _r2."m1" AS "count" FROM _r2
+---- output
+kind VARCHAR
+count BIGINT
+
+-- case: error bars in SQL
+SELECT COUNT(*), DP_STDERR(COUNT(*)), DP_LOW(AVG(cost)), DP_HIGH(AVG(cost)) FROM visits
+---- post
+SELECT _r1."m1" AS "count", _r1."m1_stderr" AS "dp_stderr", _r1."m2_low" AS "dp_low", _r1."m2_high" AS "dp_high", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+---- output
+count BIGINT
+dp_stderr DOUBLE
+dp_low DOUBLE
+dp_high DOUBLE
+
+-- case: LIMIT 0 asks for types only
+SELECT ward, cost + 1 AS more FROM visits LIMIT 0
+---- post
+SELECT CAST(NULL AS TEXT) AS "ward", CAST(NULL AS DOUBLE) AS "more" WHERE FALSE
+---- output
+ward VARCHAR
+more DOUBLE
+
+-- case: WHERE FALSE asks for types only
+SELECT * FROM lab_tests WHERE 1 = 0
+---- post
+SELECT CAST(NULL AS BIGINT) AS "visit_id", CAST(NULL AS TEXT) AS "test", CAST(NULL AS DOUBLE) AS "value", CAST(NULL AS DATE) AS "day", CAST(NULL AS UUID) AS "sample" WHERE FALSE
+---- output
+visit_id BIGINT
+test VARCHAR
+value DOUBLE
+day DATE
+sample UUID
+
+-- case: no private rows, no release
+SELECT x * 2 AS y FROM (VALUES (1), (2)) AS v(x)
+---- post
+SELECT x * 2 AS y FROM (VALUES (1), (2)) AS v(x)
+---- output
+y INTEGER

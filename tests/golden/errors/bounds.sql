@@ -1,0 +1,63 @@
+-- What has no bound.
+
+-- case: a sum of values without bounds
+SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
+---- error
+ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+LINE 1: SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
+                     ^
+HINT:  Declare bounds for visits.score in the schema, or write SUM(CLIP(score, 0, 100)) with bounds of your own.
+
+-- case: an average of a cast text
+SELECT AVG(CAST(note AS integer)) FROM visits
+---- error
+ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+LINE 1: SELECT AVG(CAST(note AS integer)) FROM visits
+               ^
+HINT:  Declare bounds for visits.note in the schema, or write SUM(CLIP(note, 0, 100)) with bounds of your own.
+
+-- case: a quotient whose divisor may be near zero
+SELECT SUM(cost / nights) FROM visits
+---- error
+ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+LINE 1: SELECT SUM(cost / nights) FROM visits
+               ^
+HINT:  Declare bounds for visits.cost in the schema, or write SUM(CLIP(cost, 0, 100)) with bounds of your own.
+
+-- case: one bound is not enough
+SELECT SUM(score) FROM visits WHERE score > 0
+---- error
+ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+LINE 1: SELECT SUM(score) FROM visits WHERE score > 0
+               ^
+HINT:  Declare bounds for visits.score in the schema, or write SUM(CLIP(score, 0, 100)) with bounds of your own.
+
+-- case: unknown groups need a delta
+-- set: delta = 0
+SELECT ward, COUNT(*) FROM visits GROUP BY ward
+---- error
+ERROR 22023 (InvalidParameter):  the groups asked for are not public, and finding them needs a delta above 0
+HINT:  SET delta = 1e-9, or group by a column whose values the schema declares.
+
+-- case: Gaussian noise needs a delta
+-- set: noise = gaussian
+-- set: delta = 0
+SELECT COUNT(*) FROM visits
+---- error
+ERROR 22023 (InvalidParameter):  Gaussian noise needs a delta above 0
+HINT:  SET delta = 1e-9, or SET noise = laplace.
+
+-- case: an epsilon that is too small
+-- set: noise = laplace
+-- set: epsilon = 1e-13
+SELECT COUNT(*) FROM visits
+---- error
+ERROR 22023 (InvalidParameter):  epsilon or delta is too small for this query
+HINT:  SET epsilon or delta to a larger value.
+
+-- case: a delta that is too small
+-- set: delta = 1e-30
+SELECT ward, COUNT(*) FROM visits GROUP BY ward
+---- error
+ERROR 22023 (InvalidParameter):  epsilon or delta is too small for this query
+HINT:  SET epsilon or delta to a larger value.

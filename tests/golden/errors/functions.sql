@@ -1,0 +1,171 @@
+-- Functions that are not total, not known, or reach the environment.
+
+-- case: a function that is not listed
+SELECT SUM(ln(cost)) FROM visits
+---- error
+ERROR 42883 (UnknownFunction):  LN() is not supported over private rows
+LINE 1: SELECT SUM(ln(cost)) FROM visits
+                   ^
+HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
+
+-- case: a function with a near name
+SELECT COUNT(*) FROM visits WHERE lowr(ward) = 'a'
+---- error
+ERROR 42883 (UnknownFunction):  LOWR() is not supported over private rows
+LINE 1: SELECT COUNT(*) FROM visits WHERE lowr(ward) = 'a'
+                                          ^
+HINT:  Perhaps you meant LOWER.
+
+-- case: a random one over rows
+SELECT COUNT(*) FROM visits WHERE random() < 0.5
+---- error
+ERROR 42883 (UnknownFunction):  RAND() is not supported over private rows
+LINE 1: SELECT COUNT(*) FROM visits WHERE random() < 0.5
+                                          ^
+HINT:  Perhaps you meant ROUND.
+
+-- case: a user over rows
+SELECT COUNT(*) FROM visits WHERE ward = current_user
+---- error
+ERROR 42883 (UnknownFunction):  CURRENT_USER() is not supported over private rows
+HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
+
+-- case: the environment after the noise
+SELECT COUNT(*), current_setting('threads') FROM visits
+---- error
+ERROR 0A000 (Unsupported):  CURRENT_SETTING() is not available
+LINE 1: SELECT COUNT(*), current_setting('threads') FROM visits
+                         ^
+
+-- case: a random one after the noise
+SELECT COUNT(*), random() FROM visits
+---- error
+ERROR 0A000 (Unsupported):  RAND() is not available
+LINE 1: SELECT COUNT(*), random() FROM visits
+                         ^
+
+-- case: the version after the noise
+SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
+---- error
+ERROR 0A000 (Unsupported):  CURRENT_VERSION() is not available
+LINE 1: SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
+                  ^
+
+-- case: within VALUES
+SELECT * FROM (VALUES (version())) AS v(x)
+---- error
+ERROR 0A000 (Unsupported):  CURRENT_VERSION() is not available
+LINE 1: SELECT * FROM (VALUES (version())) AS v(x)
+                               ^
+
+-- case: a file after the noise
+SELECT COUNT(*), read_text('x') FROM visits
+---- error
+ERROR 0A000 (Unsupported):  READ_TEXT() is not available
+LINE 1: SELECT COUNT(*), read_text('x') FROM visits
+                         ^
+
+-- case: a file in FROM
+SELECT * FROM read_csv('visits.csv')
+---- error
+ERROR 0A000 (Unsupported):  this cannot stand in FROM
+LINE 1: SELECT * FROM read_csv('visits.csv')
+                      ^
+HINT:  Tables, sub-selects, VALUES and unnest, generate_series, range can.
+
+-- case: the time of day
+SELECT COUNT(*), CURRENT_TIME FROM visits
+---- error
+ERROR 0A000 (Unsupported):  the time of day is not known here
+
+-- case: a pattern from a column
+SELECT COUNT(*) FROM visits WHERE ward LIKE note
+---- error
+ERROR 0A000 (Unsupported):  a pattern must be a literal without a backslash
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE note
+                                                    ^
+
+-- case: a pattern with a backslash
+SELECT COUNT(*) FROM visits WHERE ward LIKE 'a\%'
+---- error
+ERROR 0A000 (Unsupported):  a pattern must be a literal without a backslash
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE 'a\%'
+                                                    ^
+
+-- case: a pattern with ESCAPE
+SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ESCAPE '!'
+---- error
+ERROR 42883 (UnknownFunction):  ESCAPE is not supported over private rows
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ESCAPE '!'
+                                          ^
+HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
+
+-- case: a length from a column
+SELECT substring(ward, score), COUNT(*) FROM visits GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  argument 2 of substring must be a literal
+LINE 1: SELECT substring(ward, score), COUNT(*) FROM visits GROUP BY 1
+                               ^
+HINT:  For example: substring(ward, 1, 3).
+
+-- case: IN takes literals
+SELECT COUNT(*) FROM visits WHERE ward IN (note)
+---- error
+ERROR 0A000 (Unsupported):  IN takes literals here
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward IN (note)
+                                          ^
+
+-- case: CLIP takes literals
+SELECT SUM(CLIP(score, 0, nights)) FROM visits
+---- error
+ERROR 0A000 (Unsupported):  CLIP takes a number and two literal bounds
+LINE 1: SELECT SUM(CLIP(score, 0, nights)) FROM visits
+                   ^
+HINT:  For example: CLIP(cost, 0, 100).
+
+-- case: a part that is not listed
+SELECT EXTRACT(epoch FROM at), COUNT(*) FROM visits GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  EXTRACT of "epoch" is not supported
+LINE 1: SELECT EXTRACT(epoch FROM at), COUNT(*) FROM visits GROUP BY 1
+                                  ^
+HINT:  Parts: year, quarter, month, week, day, doy, dow, isodow, hour, minute.
+
+-- case: a period that is not listed
+SELECT date_trunc('decade', at), COUNT(*) FROM visits GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  DATE_TRUNC of "decade" is not supported
+LINE 1: SELECT date_trunc('decade', at), COUNT(*) FROM visits GROUP BY 1
+               ^
+HINT:  Parts: year, quarter, month, week, day, hour, minute.
+
+-- case: a time zone
+SELECT date_trunc('month', at, 'Europe/Paris'), COUNT(*) FROM visits GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  ZONE is not supported in TIMESTAMP_TRUNC() over private rows
+LINE 1: SELECT date_trunc('month', at, 'Europe/Paris'), COUNT(*) FROM visits GROUP BY 1
+                                       ^
+HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: a type that is not known
+SELECT CAST(ward AS point), COUNT(*) FROM visits GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  no cast to POINT over private rows
+LINE 1: SELECT CAST(ward AS point), COUNT(*) FROM visits GROUP BY 1
+                    ^
+
+-- case: error bars take an aggregate
+SELECT COUNT(*), DP_STDERR(5) FROM visits
+---- error
+ERROR 0A000 (Unsupported):  DP_STDERR takes one aggregate
+LINE 1: SELECT COUNT(*), DP_STDERR(5) FROM visits
+                         ^
+HINT:  For example: DP_STDERR(COUNT(*)).
+
+-- case: a collation
+SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
+---- error
+ERROR 42883 (UnknownFunction):  COLLATE is not supported over private rows
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
+                                          ^
+HINT:  Perhaps you meant CONCAT.

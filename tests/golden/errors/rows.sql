@@ -1,0 +1,129 @@
+-- What would give out private rows, or let one unit move another's.
+
+-- case: a row
+SELECT ward, cost FROM visits
+---- error
+ERROR 0A000 (NotPrivate):  this would return single private rows
+LINE 1: SELECT ward, cost FROM visits
+               ^
+HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
+
+-- case: all columns
+SELECT * FROM visits
+---- error
+ERROR 0A000 (NotPrivate):  this would return single private rows
+LINE 1: SELECT * FROM visits
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+
+-- case: rows of a join
+SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
+---- error
+ERROR 0A000 (NotPrivate):  this would return single private rows
+LINE 1: SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
+               ^
+HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM v GROUP BY cost.
+
+-- case: rows with LIMIT
+SELECT ward FROM visits LIMIT 5
+---- error
+ERROR 0A000 (NotPrivate):  this would return single private rows
+LINE 1: SELECT ward FROM visits LIMIT 5
+               ^
+HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
+
+-- case: LIMIT below an aggregate
+SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) s
+---- error
+ERROR 0A000 (NotPrivate):  LIMIT over private rows lets one unit move another's rows
+LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) s
+                                                         ^
+HINT:  Aggregate first, then use LIMIT in the outer SELECT.
+
+-- case: OFFSET below an aggregate
+SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
+---- error
+ERROR 0A000 (Unsupported):  OFFSET is not supported in SELECT over private rows
+LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
+                                                          ^
+HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: FETCH below an aggregate
+SELECT COUNT(*) FROM (SELECT * FROM visits FETCH FIRST 5 ROWS ONLY) s
+---- error
+ERROR 0A000 (NotPrivate):  LIMIT over private rows lets one unit move another's rows
+LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits FETCH FIRST 5 ROWS ONLY) s
+                                                               ^
+HINT:  Aggregate first, then use LIMIT in the outer SELECT.
+
+-- case: DISTINCT ON
+SELECT DISTINCT ON (ward) ward, kind FROM visits
+---- error
+ERROR 0A000 (Unsupported):  ON is not supported in DISTINCT over private rows
+LINE 1: SELECT DISTINCT ON (ward) ward, kind FROM visits
+                            ^
+HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: TABLESAMPLE
+SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
+---- error
+ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported in TABLE over private rows
+LINE 1: SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
+                                                           ^
+HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: TABLESAMPLE of a sub-select
+SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
+---- error
+ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported in a sub-select over private rows
+LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
+                                                                      ^
+HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: EXISTS of private rows
+SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
+---- error
+ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
+LINE 1: SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
+                              ^
+
+-- case: a scalar sub-select of a private row
+SELECT (SELECT cost FROM visits) AS c
+---- error
+ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
+LINE 1: SELECT (SELECT cost FROM visits) AS c
+                       ^
+
+-- case: a window over private rows
+SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
+---- error
+ERROR 0A000 (Unsupported):  window functions over private rows are not supported
+LINE 1: SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
+               ^
+HINT:  Aggregate first: window functions over the aggregated rows are fine.
+
+-- case: a window below an aggregate
+SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY cost) AS r FROM visits) s
+---- error
+ERROR 0A000 (Unsupported):  window functions over private rows are not supported
+LINE 1: SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY cost) AS r FROM visits) s
+                                   ^
+HINT:  Aggregate first: window functions over the aggregated rows are fine.
+
+-- case: groups of one unit each
+SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id
+---- error
+ERROR 0A000 (Unsupported):  grouping by the privacy unit is not supported yet
+LINE 1: SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id
+                                                         ^
+DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
+HINT:  COUNT(DISTINCT patient_id) counts the units.
+
+-- case: groups of one unit each, in a sub-select
+SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) s
+---- error
+ERROR 0A000 (Unsupported):  grouping by the privacy unit is not supported yet
+LINE 1: SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) s
+                                                                                  ^
+DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
+HINT:  COUNT(DISTINCT patient_id) counts the units.

@@ -1,0 +1,68 @@
+-- Statements that cannot be read.
+
+-- case: a missing parenthesis
+SELECT COUNT(* FROM visits
+---- error
+ERROR 42601 (InvalidSyntax):  syntax error at or near "FROM"
+LINE 1: SELECT COUNT(* FROM visits
+                       ^
+
+-- case: on the second line
+SELECT COUNT(*)
+FROM visits
+WHRE cost > 1
+---- error
+ERROR 42601 (InvalidSyntax):  syntax error at or near "cost"
+LINE 3: WHRE cost > 1
+             ^
+
+-- case: nothing
+  -- nothing here
+---- error
+ERROR 42601 (InvalidSyntax):  the statement is empty
+HINT:  Write a SELECT, for example: SELECT COUNT(*) FROM visits
+
+-- case: two statements
+SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM patients
+---- error
+ERROR 42601 (InvalidSyntax):  one statement at a time
+HINT:  Send each statement on its own.
+
+-- case: an open quote
+SELECT COUNT(*) FROM visits WHERE ward = 'a
+---- error
+ERROR 42601 (InvalidSyntax):  the statement ends within a quoted text, name or comment
+
+-- case: something else than SELECT
+DELETE FROM visits
+---- error
+ERROR 0A000 (Unsupported):  DELETE is not answered: dpsql reads, with SELECT
+LINE 1: DELETE FROM visits
+        ^
+HINT:  SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.
+
+-- case: VALUES alone
+VALUES (1)
+---- error
+ERROR 42601 (InvalidSyntax):  only SELECT is a query
+LINE 1: VALUES (1)
+        ^
+
+-- case: too few parameters
+-- parameters: ["a"]
+SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
+---- error
+ERROR 08P01 (ProgrammingError):  the statement has 2 placeholders, but 1 parameters were given
+
+-- case: parentheses too deep
+SELECT COUNT(*) FROM visits WHERE (((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((TRUE)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+---- error
+ERROR 54000 (LimitExceeded):  the statement is nested more than 200 deep
+LINE 1: SELECT COUNT(*) FROM visits WHERE (((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((TRUE)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+                                                                                                                                                                                                                                                  ^
+
+-- case: SET without a value
+SET epsilon
+---- error
+ERROR 42601 (InvalidSyntax):  SET takes a name and a value
+HINT:  For example: SET epsilon = 0.5

@@ -1,0 +1,211 @@
+-- Public groups are listed, others selected.
+
+-- case: declared values; NULL where the owner says so
+SELECT sex, COUNT(*) FROM patients GROUP BY sex
+---- rewritten
+Gather by k1 text
+  - listed k1, 4 groups: 'f', 'm', 'x', NULL
+  Sum by k1
+    - rows: rows
+    Project k1 = sex
+      Scan patients (unit patient_id, one row per unit)
+        - sex, text of 'f', 'm', 'x', NULL is a group
+
+-- case: NULL that is no group is filtered out
+SELECT kind, COUNT(*) FROM visits GROUP BY kind
+---- rewritten
+Gather by k1 text
+  - listed k1, 2 groups: 'urgent', 'planned'
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = kind
+        Filter not (kind is null)
+          Scan visits (unit patient_id)
+            - kind, text of 'urgent', 'planned'
+
+-- case: booleans
+SELECT insured, COUNT(*) FROM patients GROUP BY insured
+---- rewritten
+Gather by k1 boolean
+  - listed k1, 2 groups: false, true
+  Sum by k1
+    - rows: rows
+    Project k1 = insured
+      Filter not (insured is null)
+        Scan patients (unit patient_id, one row per unit)
+          - insured, boolean of false, true
+
+-- case: an IN list
+SELECT ward, COUNT(*) FROM visits WHERE ward IN ('b', 'a', 'b') GROUP BY ward
+---- rewritten
+Gather by k1 text
+  - listed k1, 2 groups: 'b', 'a'
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = ward
+        Filter ward in ('b', 'a')
+          Scan visits (unit patient_id)
+            - ward, text
+
+-- case: WHERE narrows declared values
+SELECT sex, COUNT(*) FROM patients WHERE sex IN ('f', 'q') GROUP BY sex
+---- rewritten
+Gather by k1 text
+  - listed k1, 1 groups: 'f'
+  Sum by k1
+    - rows: rows
+    Project k1 = sex
+      Filter sex in ('f', 'q')
+        Scan patients (unit patient_id, one row per unit)
+          - sex, text of 'f', 'm', 'x', NULL is a group
+
+-- case: CASE with literal branches
+SELECT CASE WHEN cost > 100 THEN 'high' WHEN cost > 10 THEN 'middle' ELSE 'low' END AS level, COUNT(*) FROM visits GROUP BY level
+---- rewritten
+Gather by k1 text
+  - listed k1, 3 groups: 'high', 'middle', 'low'
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = case when cost > 100.0 then 'high' when cost > 10.0 then 'middle' else 'low' end
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+
+-- case: parts and periods of bounded dates
+SELECT EXTRACT(year FROM at), date_trunc('quarter', at), COUNT(*) FROM visits GROUP BY 1, 2
+---- rewritten
+Gather by k1 timestamp, k2 bigint
+  - listed k1, k2, 27 groups: (2023-01-01 00:00:00, 2023), (2023-01-01 00:00:00, 2024), …, (2025-01-01 00:00:00, 2025)
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = date_trunc('quarter', at), k2 = extract('year', at)
+        Filter (not (date_trunc('quarter', at) is null)) and (not (extract('year', at) is null))
+          Scan visits (unit patient_id)
+            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+
+-- case: whole numbers and days within bounds
+SELECT nights, COUNT(*) FROM visits GROUP BY nights
+---- rewritten
+Gather by k1 smallint
+  - listed k1, 15 groups: 0, 1, …, 14
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = nights
+        Filter not (nights is null)
+          Scan visits (unit patient_id)
+            - nights, smallint [0, 14], cast from integer
+
+-- case: whole numbers narrowed by WHERE
+SELECT nights, COUNT(*) FROM visits WHERE nights > 11 GROUP BY nights
+---- rewritten
+Gather by k1 smallint
+  - listed k1, 3 groups: 12, 13, 14
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = nights
+        Filter nights > 11
+          Scan visits (unit patient_id)
+            - nights, smallint [0, 14], cast from integer
+
+-- case: a mixed key: the unknown part is selected, then crossed
+SELECT ward, kind, COUNT(*) FROM visits GROUP BY ward, kind
+---- rewritten
+Gather by k2 text, k1 text
+  - listed k1, 2 groups: 'urgent', 'planned'
+  - selected k2: by selection_units
+  CountUnits selection_units by k2: units, at most 4 groups each, weighted
+    Project k1 = kind, k2 = ward
+      Filter not (kind is null)
+        Scan visits (unit patient_id)
+          - ward, text
+          - kind, text of 'urgent', 'planned'
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = kind, k2 = ward
+        Filter not (kind is null)
+          Scan visits (unit patient_id)
+            - ward, text
+            - kind, text of 'urgent', 'planned'
+
+-- case: comparisons and maps of listed values
+SELECT upper(kind), cost > 10, COUNT(*) FROM visits GROUP BY 1, 2
+---- rewritten
+Gather by k1 boolean, k2 text
+  - listed k1, k2, 4 groups: (false, 'URGENT'), (false, 'PLANNED'), (true, 'URGENT'), (true, 'PLANNED')
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = cost > 10.0, k2 = upper(kind)
+        Filter (not ((cost > 10.0) is null)) and (not (upper(kind) is null))
+          Scan visits (unit patient_id)
+            - kind, text of 'urgent', 'planned'
+            - cost, double [0, 5000], grid 1/2
+
+-- case: NULL of a LEFT JOIN is a group
+SELECT v.kind, COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id GROUP BY 1
+---- rewritten
+Gather by k1 text
+  - listed k1, 3 groups: 'urgent', 'planned', NULL
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = kind
+        Join left on patient_id_2 = patient_id, units equated
+          Scan patients (unit patient_id, one row per unit)
+            - patient_id, bigint, id
+          Scan visits (unit patient_id)
+            - patient_id_2 = patient_id, bigint, id
+            - kind, text of 'urgent', 'planned'
+
+-- case: equal numbers are one group, however they are written
+SELECT cost, COUNT(*) FROM visits WHERE cost IN (0.5, 5e-1, 1, 1.0) GROUP BY cost
+---- rewritten
+Gather by k1 double
+  - listed k1, 2 groups: 0.5, 1.0
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = finite(cost)
+        Filter cost in (0.5, 1.0)
+          Scan visits (unit patient_id)
+            - cost, double [0, 5000], grid 1/2
+
+-- case: a list with a value that the type does not have is no list of groups
+SELECT paid, COUNT(*) FROM visits WHERE paid IN (1.005, 2.5) GROUP BY paid
+---- rewritten
+Gather by k1 decimal(10,2)
+  - selected k1: by selection_units
+  CountUnits selection_units by k1: units, at most 4 groups each, weighted
+    Project k1 = paid
+      Filter cast(paid as double) in (1.005, 2.5)
+        Scan visits (unit patient_id)
+          - paid, decimal(10,2) [-100, 1000]
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = paid
+        Filter cast(paid as double) in (1.005, 2.5)
+          Scan visits (unit patient_id)
+            - paid, decimal(10,2) [-100, 1000]
+
+-- case: too many public groups are selected instead
+SELECT date_trunc('hour', at), COUNT(*) FROM visits GROUP BY 1
+---- rewritten
+Gather by k1 timestamp
+  - selected k1: by selection_units
+  CountUnits selection_units by k1: units, at most 4 groups each, weighted
+    Project k1 = date_trunc('hour', at)
+      Scan visits (unit patient_id)
+        - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = date_trunc('hour', at)
+        Scan visits (unit patient_id)
+          - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
