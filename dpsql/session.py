@@ -10,6 +10,7 @@ import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from dpsql import settings as setting
 from dpsql.compile import Compiled, ReleaseStep, compile_query
@@ -24,6 +25,7 @@ from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
+from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.model import Table
 from dpsql.span import Span
 from dpsql.sql.commands import (
@@ -35,7 +37,7 @@ from dpsql.sql.commands import (
     read_command,
 )
 from dpsql.sql.parse import Parameter
-from dpsql.types import BIGINT, TEXT, Type
+from dpsql.types import BIGINT, DATE, TEXT, Type
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
 
@@ -88,6 +90,15 @@ class Session:
     # --- statements --------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
+        """One statement: a query, or a command such as SET or SHOW."""
+        try:
+            return self._execute(sql, parameters)
+        except Error as error:
+            if error.statement is None:
+                error.statement = sql
+            raise
+
+    def _execute(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         command = read_command(sql)
         match command:
             case None:
@@ -239,14 +250,18 @@ def _described(table: Table) -> list[Row]:
     rows: list[Row] = []
     for column in table.columns:
         domain = column.domain
-        bounds = f"[{_bound(domain.lower)}, {_bound(domain.upper)}]" if domain.bounded and domain.type.is_number else ""
+        bounds = f"[{_bound(domain, domain.lower)}, {_bound(domain, domain.upper)}]" if domain.bounded else ""
         values = "" if domain.values is None else ", ".join(str(value) for value in domain.values)
         rows.append((column.name, str(column.type), bounds, values))
     return rows
 
 
-def _bound(number: object) -> str:
-    return f"{float(number):g}"  # type: ignore[arg-type]
+def _bound(domain: Domain, number: Fraction | None) -> str:
+    if number is None or domain.type.is_number:
+        return f"{float(number or 0):g}"
+    if domain.type == DATE:
+        return str(EPOCH.date() + dt.timedelta(days=int(number)))
+    return str(EPOCH + dt.timedelta(microseconds=int(number)))
 
 
 def _cell_error(row: Row, bar: object) -> CellError | None:

@@ -109,7 +109,10 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             return _call(expr, tuple(domain_of(arg, env) for arg in expr.args))
         case Clip():
             inner = domain_of(expr.arg, env)
-            lower, upper = _intersect(inner, expr.lower, expr.upper)
+            lower, upper = expr.lower, expr.upper
+            if expr.type.is_integer:  # the whole numbers between the bounds
+                lower, upper = Fraction(lower.__ceil__()), Fraction(upper.__floor__())
+            lower, upper = _intersect(inner, lower, upper)
             return Domain(expr.type, True, min(lower, upper), max(lower, upper))
         case Quantise():
             return Domain(BIGINT, True, Fraction(expr.lower), Fraction(expr.upper))

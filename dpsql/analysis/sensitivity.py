@@ -7,6 +7,7 @@ rendered and executed. A node without a bound gives `UnboundedContribution`, nev
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import assert_never
 
 from dpsql.analysis.units import unit_facts
@@ -49,7 +50,7 @@ def claims(gather: Gather, relation: Neighboring) -> tuple[Claim, ...]:
         match part:
             case Sum():
                 for bundle in part.bundles:
-                    norms = _bundle_norms(part, bundle)
+                    norms = _bundle_norms(part, bundle, gather)
                     single = not gather.keys and len(bundle.cells) == 1
                     result.append(Claim(bundle.cells, _between(norms, relation, _non_negative(bundle), single)))
             case CountUnits():
@@ -85,11 +86,16 @@ def _non_negative(bundle: Bundle) -> bool:
     return not isinstance(bundle, SumBundle) or bundle.value.lower >= 0
 
 
-def _bundle_norms(part: Sum, bundle: Bundle) -> _Norms:
+def _listed_groups(gather: Gather) -> int | None:
+    """How many groups there are, where all keys are listed; cells of other groups never leave."""
+    return len(gather.listed.rows) if gather.listed is not None and gather.selection is None else None
+
+
+def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
     """Rows are weighted, then each component is divided by 2^shift toward zero: no norm grows by it."""
     largest = row_norm(bundle)
     if isinstance(part.input, Weigh):
-        norms = _weighted(part.input, part.keys, largest)
+        norms = _weighted(part.input, part.keys, largest, _listed_groups(gather))
     else:
         rows = unit_facts(part.input).rows
         if rows is None:
@@ -99,7 +105,7 @@ def _bundle_norms(part: Sum, bundle: Bundle) -> _Norms:
     return _Norms(norms.l1 // scale, norms.l2_squared // scale**2, norms.linf // scale)
 
 
-def _weighted(weigh: Weigh, keys: tuple[str, ...], largest: int) -> _Norms:
+def _weighted(weigh: Weigh, keys: tuple[str, ...], largest: int, groups: int | None) -> _Norms:
     most = weigh.rows * ONE
     norm = most * largest
     match weigh.norm:
@@ -112,7 +118,9 @@ def _weighted(weigh: Weigh, keys: tuple[str, ...], largest: int) -> _Norms:
             if not weigh.keys:
                 return _Norms(norm, norm**2, norm)
             # Whole numbers n_g: sum(w n_g) <= sum(w n_g^2) = (w |n|)^2 / w <= most^2, as w >= 1 or nothing is added.
-            return _Norms(norm * most, norm**2, norm)
+            # Over G groups the L1 norm is at most the root of G times the L2 norm.
+            spread = most if groups is None else min(most, isqrt(max(1, groups)) + 1)
+            return _Norms(norm * spread, norm**2, norm)
         case _:
             assert_never(weigh.norm)
 

@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except Usage as usage:
-        getattr(given, "parser", parser).error(str(usage))
+        own: argparse.ArgumentParser = getattr(given, "parser", parser)
+        own.error(str(usage))
     except BrokenPipeError:
         # Python flushes again when it ends; there is nobody to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

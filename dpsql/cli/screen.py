@@ -8,7 +8,7 @@ from typing import TextIO
 
 BOLD, DIM, RED = "1", "2", "1;31"
 
-_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "±": "+-", "≤": "<=", "…": "...", "═": "=", "’": "'"})
+_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "≤": "<=", "…": "..."})
 
 
 class Usage(Exception):
@@ -46,5 +46,6 @@ def _write(stream: TextIO, text: str) -> None:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        # "± 10" becomes "+-10": as wide, so that tables stay aligned.
+        text = text.replace("± ", "+-").translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
     stream.write(text + "\n")

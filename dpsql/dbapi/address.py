@@ -50,8 +50,10 @@ def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapp
 
 def _path(path: str) -> Path:
     """As in the schema's own URLs, three slashes are relative; but many write them before an absolute path."""
-    relative = Path(path[1:]) if path.startswith("/") else Path(path)
-    return relative if relative.exists() or not path.startswith("/") else Path(path)
+    if not path.startswith("/"):
+        return Path(path)
+    after = Path(path[1:])
+    return after if after.exists() else Path("/" + path.lstrip("/"))
 
 
 def _query(text: str) -> dict[str, str]:

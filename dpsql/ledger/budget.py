@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from dpsql.errors import BudgetExceeded
@@ -71,7 +72,7 @@ def refuse_account(account: Account, spent: Spent, loss: Loss, releases: int) ->
         )
     if spent.delta + loss.delta > most.delta:
         return _refuse_delta(account, loss.delta, spent.delta, most.delta)
-    return _refuse_rho(account, loss.rho, spent.rho, most.rho)
+    return _refuse_rho(account, loss, spent.rho, most.rho)
 
 
 def _refuse_pure(account: Account, asked: Fraction, spent: Fraction, releases: int) -> BudgetExceeded:
@@ -88,9 +89,13 @@ def _refuse_delta(account: Account, asked: Fraction, spent: Fraction, limit: Fra
     return _refusal(account, "asks for a selection delta of", short_up(asked), left, ("delta", left))
 
 
-def _refuse_rho(account: Account, asked: Fraction, spent: Fraction, limit: Fraction) -> BudgetExceeded:
-    delta = conversion_delta(account)
-    setting = "epsilon", short_left(_fitting_epsilon(limit - spent, delta), account.epsilon)
+def _refuse_rho(account: Account, loss: Loss, spent: Fraction, limit: Fraction) -> BudgetExceeded:
+    delta, asked = conversion_delta(account), loss.rho
+    if loss.epsilon is None:
+        fits = _fitting_epsilon(limit - spent, delta)
+    else:  # the rho of Laplace noise grows with the square of epsilon
+        fits = loss.epsilon * Fraction(math.isqrt(int((limit - spent) / asked * 10**12)), 10**6)
+    setting = "epsilon", short_left(fits, account.epsilon)
     counts, left = epsilon_from(asked, delta), account.epsilon - epsilon_from(spent, delta)
     if Fraction(short_up(counts)) > Fraction(short_left(left, account.epsilon)):
         return _refusal(account, "counts as epsilon", short_up(counts), short_left(left, account.epsilon), setting)

@@ -83,6 +83,8 @@ def _count(node: exp.Count, scope: Scope) -> Measure:
     span = span_of(node)
     arg = node.this
     if arg is None or isinstance(arg, exp.Star):
+        if arg is not None:
+            only(arg)
         return CountRows(span)
     if isinstance(arg, exp.Distinct):
         return _count_distinct(arg, scope)

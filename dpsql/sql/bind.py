@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownColumn, UnknownTable, Unsupported
+from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
 from dpsql.plan.nodes import Field, Filter, Join, JoinKind, Named, Node, Project, Table
 from dpsql.schema import model
@@ -247,7 +247,7 @@ def star_columns(item: exp.Expr, scope: Scope) -> list[BoundColumn]:
         only(item.this)
         chosen = [source for source in scope.sources if same(item.args["table"], source.alias)]
         if not chosen:
-            raise UnknownColumn(f'there is no table "{item.table}" in FROM', span=span_of(item))
+            raise UnknownTable(f'there is no table "{item.table}" in FROM', span=span_of(item))
         return [column for source in chosen for column in source.columns]
     only(item)
     result: list[BoundColumn] = []

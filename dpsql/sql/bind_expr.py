@@ -81,6 +81,8 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
             hint="Aggregate first: window functions over the aggregated rows are fine.",
             span=span_of(node),
         )
+    if not isinstance(node, exp.Func):
+        raise Unsupported(f"{spelled(node)} is not supported over private rows", span=span_of(node))
     raise _unknown_function(node)
 
 

@@ -16,7 +16,8 @@ from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, me
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
 from dpsql.sql.dialect import only, span_of
-from dpsql.sql.outputs import integer_division, is_all, is_whole, output_name
+from dpsql.sql.names import BoundColumn
+from dpsql.sql.outputs import folded, integer_division, is_all, is_whole, output_name
 from dpsql.sql.sandboxed import check_function
 from dpsql.types import DOUBLE, Type
 
@@ -91,7 +92,7 @@ class ReleaseBlock:
                     reference = exp.column(exp.to_identifier(column.name, quoted=True))
                     items.append(exp.alias_(reference, column.name, quoted=True))
             elif isinstance(item, exp.Alias):
-                items.append(item)
+                items.append(exp.Alias(this=item.this, alias=folded(item.args["alias"])))
             else:
                 items.append(exp.alias_(item, output_name(item), quoted=True, copy=False))
         return items
@@ -237,7 +238,7 @@ class ReleaseBlock:
         found = self._scope.resolve(node)
         raise GroupingError(
             f'column "{found.name}" must appear in GROUP BY or in an aggregate',
-            hint=f"Add it to GROUP BY, or write SUM({found.name}), AVG({found.name}) or COUNT({found.name}).",
+            hint=f"Add it to GROUP BY, or write {_aggregates_of(found)}.",
             span=span_of(node),
         )
 
@@ -296,6 +297,12 @@ class ReleaseBlock:
             identifier.set("this", name)
             columns[name] = ReleaseColumn(name, type_, kind, place)
         return tuple(columns[name] for name in sorted(columns))
+
+
+def _aggregates_of(column: BoundColumn) -> str:
+    if column.column.type.is_number:
+        return f"SUM({column.name}), AVG({column.name}) or COUNT({column.name})"
+    return f"COUNT({column.name})"
 
 
 def _type(what: Expr | Measure) -> Type:

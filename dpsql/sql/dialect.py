@@ -48,7 +48,11 @@ CLAUSES = {
     ("join", "method"): "NATURAL, ASOF or another method",
     ("count", "expressions"): "a second argument",
     ("in", "field"): "a column as list",
-    ("distinct", "on"): "ON",
+    ("distinct", "on"): "DISTINCT ON",
+    ("trim", "position"): "BOTH, LEADING or TRAILING",
+    ("trim", "expression"): "TRIM of other characters",
+    ("select", "kind"): "AS STRUCT or VALUE",
+    ("group", "all"): "GROUP BY ALL",
     ("with", "recursive"): "RECURSIVE",
 }
 WORDS = {
@@ -57,6 +61,8 @@ WORDS = {
     "regexplike": "~", "regexpilike": "~*", "tuple": "a list of values", "ordered": "ORDER BY", "order": "ORDER BY",
     "withingroup": "WITHIN GROUP", "subquery": "a sub-select", "cte": "a CTE", "collate": "COLLATE", "escape": "ESCAPE",
     "bytestring": "E''", "interval": "INTERVAL", "atttimezone": "AT TIME ZONE", "attimezone": "AT TIME ZONE",
+    "rand": "RANDOM()", "currentversion": "VERSION()", "timestamptrunc": "DATE_TRUNC()", "strtodate": "a format",
+    "rollup": "ROLLUP", "cube": "CUBE", "limit": "LIMIT", "array": "an array", "bracket": "[ ]",
     "parameter": "a parameter $n", "placeholder": "a placeholder",
 }  # fmt: skip
 
@@ -70,7 +76,7 @@ def only(node: exp.Expr, *consumed: str) -> None:
         where = span_of(inner) if isinstance(inner, exp.Expr) else span_of(node)
         word = CLAUSES.get((node.key, name)) or CLAUSES.get(("", name)) or name.rstrip("_").replace("_", " ").upper()
         raise Unsupported(
-            f"{word} is not supported in {spelled(node)} over private rows",
+            f"{word} is not supported over private rows",
             hint="Leave it out, or move it to an outer SELECT over the aggregated rows.",
             span=where,
         )

@@ -40,7 +40,7 @@ def output_name(node: exp.Expr) -> str:
     """The name that PostgreSQL gives an output column without an alias."""
     match node:
         case exp.Column():
-            return str(node.name)
+            return str(node.name if node.this.quoted else node.name.lower())
         case exp.Cast():
             inner = node.this
             return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else str(node.to.sql()).lower()
@@ -56,6 +56,11 @@ def output_name(node: exp.Expr) -> str:
             return NAMES.get(type(node).__name__, "?column?")
 
 
+def folded(alias: exp.Identifier) -> exp.Identifier:
+    """PostgreSQL folds names that are not quoted."""
+    return alias if alias.quoted else exp.to_identifier(alias.name.lower(), quoted=True)
+
+
 def is_all(node: exp.Expr) -> bool:
     """ORDER BY ALL: by every output column, which sqlglot reads as a column of that name."""
     return isinstance(node, exp.Column) and not node.table and not node.this.quoted and node.name.lower() == "all"
@@ -63,12 +68,12 @@ def is_all(node: exp.Expr) -> bool:
 
 def name_outputs(select: exp.Select) -> None:
     """Output columns without an alias get the name that PostgreSQL gives them; ORDER BY ALL stays what it is."""
-    named = [
-        item if isinstance(item, exp.Alias | exp.Star) or item.is_star
-        else exp.Alias(this=item, alias=exp.to_identifier(output_name(item), quoted=True))
-        for item in select.expressions
-    ]  # fmt: skip
-    select.set("expressions", named)
+    for item in list(select.expressions):
+        if isinstance(item, exp.Alias):
+            item.set("alias", folded(item.args["alias"]))
+        elif not item.is_star:
+            name = exp.to_identifier(output_name(item), quoted=True)
+            item.replace(exp.Alias(this=item.copy(), alias=name))
     order = select.args.get("order")
     for ordered in order.expressions if order is not None else ():
         if is_all(ordered.this):

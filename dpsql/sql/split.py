@@ -20,7 +20,7 @@ from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.bind import Binder, Ctes, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock, ReleaseColumn
 from dpsql.sql.coerce import bind_literal
-from dpsql.sql.dialect import only, span_of
+from dpsql.sql.dialect import CLAUSES, only, span_of
 from dpsql.sql.outputs import integer_division, is_whole, name_outputs
 from dpsql.sql.sandboxed import check_function, check_source
 
@@ -162,7 +162,8 @@ def _set_operation(query: exp.SetOperation, env: Environment, state: _State) -> 
 def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> Block:
     for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
         if select.args.get(clause):
-            only(select, *(key for key in select.args if key != clause))
+            word = CLAUSES.get(("select", clause)) or CLAUSES.get(("", clause)) or clause.upper()
+            raise Unsupported(f"{word} is not supported", hint="Leave it out.")
     limit = select.args.get("limit")
     options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
     if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
@@ -244,7 +245,7 @@ def _is_false(node: exp.EQ) -> bool:
 
 def _aggregate_hint(select: exp.Select) -> str:
     source = select.args["from_"].this
-    table = source.alias_or_name or "t"
+    table = source.name if isinstance(source, exp.Table) else source.alias or "t"
     column = next((e.name for e in select.expressions if isinstance(e, exp.Column) and e.name != "*"), None)
     if column is None:
         return f"Aggregate, for example: SELECT COUNT(*) FROM {table}."
