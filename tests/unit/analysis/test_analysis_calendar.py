@@ -1,0 +1,68 @@
+"""Periods of a calendar: each moment falls into one that is listed, as DuckDB has it."""
+
+import datetime as dt
+from fractions import Fraction
+
+import duckdb
+import pytest
+
+from dpsql.analysis.calendar import CYCLES, TRUNCATIONS, extract_bounds, truncate, truncated_values
+from dpsql.schema.domain import Domain, to_number
+from dpsql.types import DATE, TIMESTAMP, TIMESTAMPTZ
+
+MOMENTS = [
+    dt.datetime(2024, 2, 29, 23, 59, 59, 999_999),
+    dt.datetime(2023, 12, 31),
+    dt.datetime(2024, 12, 30, 1, 2, 3),
+    dt.datetime(1969, 12, 31, 12),
+    dt.datetime(1, 1, 1),
+]
+
+
+@pytest.mark.parametrize("part", TRUNCATIONS)
+def test_periods_begin_where_duckdb_says(part: str) -> None:
+    for moment in MOMENTS:
+        assert (truncate(part, moment),) == duckdb.execute(
+            "SELECT CAST(date_trunc(?, ?::TIMESTAMP) AS TIMESTAMP)", [part, moment]
+        ).fetchone()
+
+
+@pytest.mark.parametrize("part", CYCLES)
+def test_parts_stay_within_their_cycle(part: str) -> None:
+    lower, upper = extract_bounds(part, Domain(TIMESTAMP))
+    assert lower is not None and upper is not None
+    least, most = duckdb.execute(
+        f"SELECT min(date_part('{part}', moment)), max(date_part('{part}', moment)) FROM "
+        "generate_series(TIMESTAMP '2019-12-25 00:59:00', TIMESTAMP '2025-01-05', INTERVAL '481 minutes') s(moment)"
+    ).fetchall()[0]
+    assert lower <= least and most <= upper
+
+
+@pytest.mark.parametrize("part", ["year", "quarter", "month", "week", "day"])
+def test_every_day_within_bounds_has_its_period_in_the_list(part: str) -> None:
+    first, last = dt.date(2023, 11, 30), dt.date(2025, 1, 1)
+    domain = Domain(DATE, False, to_number(first), to_number(last))
+    values = truncated_values(part, domain, TIMESTAMP, 10_000).values
+    assert values is not None and len(set(values)) == len(values)
+    days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
+    assert set(values) == {truncate(part, dt.datetime(d.year, d.month, d.day)) for d in days}
+
+
+@pytest.mark.parametrize("part", ["hour", "minute"])
+def test_every_minute_within_bounds_has_its_period_in_the_list(part: str) -> None:
+    first, last = dt.datetime(2024, 2, 28, 23, 58, 30), dt.datetime(2024, 2, 29, 1, 1, 0)
+    domain = Domain(TIMESTAMP, False, to_number(first), to_number(last))
+    values = truncated_values(part, domain, TIMESTAMP, 10_000).values
+    moments = [first + dt.timedelta(seconds=n) for n in range(int((last - first).total_seconds()) + 1)]
+    assert values is not None and set(values) == {truncate(part, at) for at in moments}
+
+
+def test_a_time_zone_has_no_list() -> None:
+    zoned = Domain(TIMESTAMPTZ, False, Fraction(0), Fraction(10**12))
+    assert truncated_values("month", zoned, TIMESTAMPTZ, 100).values is None
+
+
+def test_years_past_the_calendar_have_no_list() -> None:
+    far = Domain(DATE, False, Fraction(0), Fraction(10**9))
+    assert truncated_values("year", far, TIMESTAMP, 10_000).values is None
+    assert extract_bounds("year", far) == (None, None)

@@ -1,0 +1,186 @@
+"""Sensitivities by hand: the constants of both neighboring relations, of groups of units and of weights."""
+
+from fractions import Fraction
+from math import isqrt
+
+import pytest
+
+from dpsql.analysis.sensitivity import Neighboring, claims, row_norm, selection_keys
+from dpsql.errors import InternalError, UnboundedContribution
+from dpsql.plan.expr import ONE, Column, Quantise
+from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
+from dpsql.plan.nodes import CountUnits, Field, Gather, Listed, Norm, Part, Scan, ScanColumn, Sum, UnitId, Weigh
+from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import EngineTable
+from dpsql.types import BIGINT, TEXT
+
+ADD_REMOVE, CHANGE_ONE = Neighboring(False, 1), Neighboring(True, 1)
+COUNT = CountBundle("rows", None)
+KEY = Field("k", TEXT)
+TWO = Listed((KEY,), (("a",), ("b",)))
+
+
+def scan(unique: bool) -> Scan:
+    def column(name: str) -> ScanColumn:
+        return ScanColumn(name, name, BIGINT, Domain(TEXT if name == "k" else BIGINT), 100, name == "id")
+
+    unit = UnitId(column("id"))
+    return Scan("t", EngineTable(("t",)), (column("k"), column("x")), unit, unique, frozenset())
+
+
+def values(lower: int, upper: int) -> Quantise:
+    return Quantise(Column("x", BIGINT), Fraction(1), lower, upper)
+
+
+def gather(part: Part, keyed: bool = True, listed: Listed | None = TWO) -> Gather:
+    return Gather((KEY,) if keyed else (), listed if keyed else None, None, (part,))
+
+
+def claimed(part: Part, relation: Neighboring = ADD_REMOVE, keyed: bool = True) -> Sensitivity:
+    (claim,) = claims(gather(part, keyed), relation)
+    return claim.sensitivity
+
+
+def one_row(bundle: Bundle, keyed: bool = True) -> Sum:
+    return Sum(scan(unique=True), ("k",) if keyed else (), (bundle,))
+
+
+def weighted(bundle: Bundle, norm: Norm, rows: int = 5, keys: tuple[str, ...] = ("k",)) -> Sum:
+    return Sum(Weigh(scan(unique=False), keys, rows, norm), ("k",), (bundle,))
+
+
+def test_one_row_of_each_bundle() -> None:
+    assert row_norm(COUNT) == 1
+    assert row_norm(SumBundle("s", values(-7, 3))) == 7
+    assert row_norm(SumBundle("s", values(2, 9))) == 9
+    assert row_norm(SumBundle("s", values(0, 0))) == 1  # never 0: noise is drawn even where nothing can move
+    assert row_norm(MomentBundle("a", "b", None, values(-7, 3))) == 10
+
+
+@pytest.mark.parametrize(
+    ("bundle", "keyed", "expected"),
+    [
+        (COUNT, True, Sensitivity(1, 1, 1)),
+        (SumBundle("s", values(-7, 3)), True, Sensitivity(7, 49, 7)),
+        (MomentBundle("a", "b", "m", values(0, 10)), True, Sensitivity(10, 100, 10)),
+        (COUNT, False, Sensitivity(1, 1, 1)),
+    ],
+)
+def test_add_remove_moves_cells_by_one_contribution(bundle: Bundle, keyed: bool, expected: Sensitivity) -> None:
+    assert claimed(one_row(bundle, keyed), ADD_REMOVE, keyed) == expected
+
+
+@pytest.mark.parametrize(
+    ("bundle", "keyed", "expected"),
+    [
+        # One group loses 1, another gains 1: the root of 2.
+        (COUNT, True, Sensitivity(2, 2, 1)),
+        # A single cell that is never negative moves from 0 to 1 at most.
+        (COUNT, False, Sensitivity(1, 1, 1)),
+        (SumBundle("s", values(0, 9)), False, Sensitivity(9, 81, 9)),
+        # A signed cell moves from -9 to 9, even alone.
+        (SumBundle("s", values(-9, 3)), False, Sensitivity(18, 324, 18)),
+        (SumBundle("s", values(-9, 3)), True, Sensitivity(18, 324, 18)),
+        # Two cells: (10, 0) becomes (0, 10).
+        (MomentBundle("a", "b", None, values(0, 10)), False, Sensitivity(20, 200, 10)),
+    ],
+)
+def test_change_one_puts_one_contribution_in_place_of_another(
+    bundle: Bundle, keyed: bool, expected: Sensitivity
+) -> None:
+    assert claimed(one_row(bundle, keyed), CHANGE_ONE, keyed) == expected
+
+
+def test_a_group_of_units_multiplies_every_norm() -> None:
+    assert claimed(one_row(COUNT), Neighboring(False, 3)) == Sensitivity(3, 9, 3)
+    assert claimed(one_row(COUNT), Neighboring(True, 3)) == Sensitivity(6, 18, 3)
+    assert claimed(one_row(SumBundle("s", values(-2, 2))), Neighboring(True, 3)) == Sensitivity(12, 144, 12)
+
+
+def test_weights_of_the_l1_norm_bound_all_norms_by_rows() -> None:
+    most = 5 * ONE
+    assert claimed(weighted(COUNT, Norm.L1)) == Sensitivity(most, most**2, most)
+    assert claimed(weighted(SumBundle("s", values(-7, 3)), Norm.L1)) == Sensitivity(7 * most, (7 * most) ** 2, 7 * most)
+
+
+def test_weights_of_the_l2_norm_bound_the_l2_norm_and_each_cell() -> None:
+    moved = claimed(weighted(COUNT, Norm.L2))
+    assert (moved.l2_squared, moved.linf) == ((5 * ONE) ** 2, 5 * ONE)
+
+
+@pytest.mark.parametrize("groups", [2, 26, 400, 5_000])
+def test_weights_of_the_l2_norm_bound_the_l1_norm_too(groups: int) -> None:
+    """The worst case for L1: one row in each group, of weight 5 * 2^16 // (ceil(sqrt(groups)) + 1), at most 2^16."""
+    listed = Listed((KEY,), tuple((str(number),) for number in range(groups)))
+    (claim,) = claims(gather(weighted(COUNT, Norm.L2), listed=listed), ADD_REMOVE)
+    weight = min(ONE, 5 * ONE // (isqrt(groups - 1) + 2))
+    assert groups * weight <= claim.sensitivity.l1
+
+
+def test_weights_without_keys_are_of_the_l1_norm_whatever_they_are_called() -> None:
+    most = 5 * ONE
+    part = Sum(Weigh(scan(unique=False), (), 5, Norm.L2), ("k",), (COUNT,))
+    assert claimed(part) == Sensitivity(most, most**2, most)
+
+
+def test_dividing_rows_divides_norms_and_never_below_one() -> None:
+    most = 5 * ONE
+    bundle = SumBundle("s", values(0, 7), shift=4)
+    assert claimed(weighted(bundle, Norm.L1)) == Sensitivity(7 * most >> 4, (7 * most) ** 2 >> 8, 7 * most >> 4)
+    assert claimed(one_row(SumBundle("s", values(0, 7), shift=10))) == Sensitivity(1, 1, 1)
+
+
+def test_rows_without_weights_and_without_a_unique_unit_are_refused() -> None:
+    with pytest.raises(UnboundedContribution):
+        claimed(Sum(scan(unique=False), ("k",), (COUNT,)))
+
+
+def test_weights_for_finer_groups_than_the_sums_are_refused() -> None:
+    part = Sum(Weigh(scan(unique=False), ("k", "x"), 5, Norm.L2), ("k",), (COUNT,))
+    with pytest.raises(UnboundedContribution):
+        claimed(part)
+
+
+# --- units per group -------------------------------------------------------------------------------------------------
+
+
+def units(limit: int | None = None, unique: bool = False, one_row: bool = False, weighted: bool = False) -> CountUnits:
+    return CountUnits(scan(unique), ("k",), "units", limit, one_row, weighted)
+
+
+def test_units_count_once_in_each_group_that_they_reach() -> None:
+    assert claimed(units(limit=8)) == Sensitivity(2, 2, 1)  # the list has two groups
+    (claim,) = claims(gather(units(limit=8), listed=Listed((KEY,), tuple((str(i),) for i in range(50)))), ADD_REMOVE)
+    assert claim.sensitivity == Sensitivity(8, 8, 1)
+    assert claimed(units(unique=True, one_row=True)) == Sensitivity(1, 1, 1)
+    assert claimed(units(limit=1), CHANGE_ONE) == Sensitivity(2, 2, 1)
+
+
+def test_rows_are_not_counted_as_units_where_a_unit_may_have_several() -> None:
+    with pytest.raises(UnboundedContribution):
+        claimed(units(one_row=True))
+
+
+def test_weighted_counts_answer_no_question() -> None:
+    with pytest.raises(InternalError):
+        claimed(units(limit=4, weighted=True))
+
+
+def selecting(part: CountUnits) -> Gather:
+    return Gather((KEY,), None, part, ())
+
+
+def test_a_selection_reaches_as_many_keys_as_its_limit() -> None:
+    assert selection_keys(selecting(units(limit=4))) == 4
+    assert selection_keys(selecting(units(unique=True, one_row=True))) == 1
+
+
+def test_a_selection_without_a_limit_is_refused() -> None:
+    with pytest.raises(UnboundedContribution):
+        selection_keys(selecting(units()))
+
+
+def test_where_nothing_is_selected_there_are_no_keys() -> None:
+    with pytest.raises(InternalError):
+        selection_keys(gather(one_row(COUNT)))

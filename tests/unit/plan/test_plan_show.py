@@ -1,0 +1,161 @@
+"""A plan as text: every operator and expression is shown, and none looks like another."""
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import get_args
+
+import pytest
+
+from dpsql.plan import expr as e
+from dpsql.plan import nodes as n
+from dpsql.plan.measures import (
+    CountBundle,
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    MeanValues,
+    MomentBundle,
+    SumBundle,
+    SumValues,
+)
+from dpsql.plan.show import show, show_domain, show_expr, show_measure
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import EngineTable, Files
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal
+
+X, Y = e.Column("x", BIGINT), e.Column("y", DOUBLE)
+ONE, TWO = e.Literal(1, BIGINT), e.Literal(2, BIGINT)
+LESS = e.Compare("<", X, ONE)
+
+EXPRESSIONS = {
+    "x": X,
+    "'it''s'": e.Literal("it's", TEXT),
+    "null": e.Literal(None, TEXT),
+    "true": e.TRUE,
+    "1.50": e.Literal(Decimal("1.50"), decimal(3, 2)),
+    "2024-01-02": e.Literal(dt.date(2024, 1, 2), DATE),
+    "x < 1": LESS,
+    "(x < 1) and (x is null)": e.And((LESS, e.IsNull(X))),
+    "(x < 1) or (not (x < 1))": e.Or((LESS, e.Not(LESS))),
+    "not (x is null)": e.Not(e.IsNull(X)),
+    "x is null": e.IsNull(X),
+    "x in (1, 2)": e.InList(X, (ONE, TWO)),
+    "x +:wide 1": e.Arithmetic("+", X, ONE, BIGINT),
+    "(x + 1) * 2": e.Arithmetic("*", e.Arithmetic("+", X, ONE, BIGINT, True), TWO, BIGINT, True),
+    "y / 2": e.Arithmetic("/", Y, TWO, DOUBLE),
+    "case when x < 1 then 1 else null end": e.Case(((LESS, ONE),), e.Literal(None, BIGINT), BIGINT),
+    "cast(x as text)": e.Cast(X, TEXT),
+    "abs(x)": e.Call("abs", (X,), BIGINT),
+    "clip(x, -1/2, 3)": e.Clip(X, Fraction(-1, 2), Fraction(3)),
+    "y in steps of 1/2, 0 to 20": e.Quantise(Y, Fraction(1, 2), 0, 20),
+}
+
+
+@pytest.mark.parametrize(("text", "expr"), EXPRESSIONS.items(), ids=list(EXPRESSIONS))
+def test_expressions_are_written_as_people_write_them(text: str, expr: e.Expr) -> None:
+    assert show_expr(expr) == text
+
+
+def test_every_kind_of_expression_is_shown() -> None:
+    assert {type(expr) for expr in EXPRESSIONS.values()} == set(get_args(e.Expr))
+
+
+@pytest.mark.parametrize(
+    ("text", "measure"),
+    [
+        ("count rows", CountRows()),
+        ("count x", CountValues(X)),
+        ("count units", CountDistinctUnits()),
+        ("sum x", SumValues(X)),
+        ("mean x", MeanValues(X)),
+    ],
+)
+def test_measures(text: str, measure: object) -> None:
+    assert show_measure(measure) == text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("bigint", Domain(BIGINT)),
+        ("bigint [0, …] not null", Domain(BIGINT, False, Fraction(0))),
+        ("text of 'a', 'b'", Domain(TEXT, values=("a", "b"))),
+        ("date [1970-01-02, 1970-01-11]", Domain(DATE, True, Fraction(1), Fraction(10))),
+        ("timestamp [1970-01-01 00:00:01, …]", Domain(TIMESTAMP, True, Fraction(10**6))),
+        ("boolean of false, true", Domain(BOOLEAN, values=(False, True))),
+    ],
+)
+def test_domains(text: str, domain: Domain) -> None:
+    assert show_domain(domain) == text
+
+
+def column(name: str, **changes: object) -> n.ScanColumn:
+    return replace(n.ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, False), **changes)  # type: ignore[arg-type]
+
+
+SCAN = n.Scan("t", EngineTable(("main", "t")), (column("x"),), n.UnitId(column("id", is_id=True)), False, frozenset())
+KEYED = n.Project(SCAN, (n.Named("k", X),))
+KEY = n.Field("k", BIGINT)
+
+
+def test_a_bound_plan_is_a_tree() -> None:
+    table = n.Table("t", (("x", n.Field("x", BIGINT)),), BIGINT)
+    other = n.Table("u", (("x", n.Field("x_2", BIGINT)),), BIGINT)
+    condition = e.Compare("=", X, e.Column("x_2", BIGINT))
+    rows = n.Filter(n.Join(table, other, n.JoinKind.LEFT, condition), LESS)
+    assert show(n.Aggregate(rows, (n.Named("k", X),), (CountRows(), SumValues(X)))) == (
+        "Aggregate by k = x\n"
+        "  - count rows\n"
+        "  - sum x\n"
+        "  Filter x < 1\n"
+        "    Join left on x = x_2\n"
+        "      Table t (unit bigint)\n"
+        "      Table u (unit bigint): x as x_2"
+    )
+
+
+def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
+    bundles = (
+        CountBundle("rows", None, 3),
+        CountBundle("c1", X),
+        SumBundle("c2", e.Quantise(X, Fraction(1), 0, 9)),
+        MomentBundle("a", "b", "m", e.Quantise(X, Fraction(1), 0, 9)),
+    )
+    sums = n.Sum(n.Weigh(KEYED, ("k",), 5, n.Norm.L1), ("k",), bundles)
+    selection = n.CountUnits(KEYED, ("k",), "units", 4, False, True)
+    text = show(n.Gather((KEY,), None, selection, (sums,)))
+    assert text.splitlines()[:3] == [
+        "Gather by k bigint",
+        "  - selected k: by units",
+        "  CountUnits units by k: units, at most 4 groups each, weighted",
+    ]
+    for line in (
+        "    - rows: rows, divided by 2^3",
+        "    - c1: rows where x is not null",
+        "    - c2: x in steps of 1, 0 to 9",
+        "    - a, b, m: moments of x in steps of 1, 0 to 9",
+        "    Weigh each unit as at most 5 rows, l1 norm by k",
+        "        Scan main.t (unit id)",
+    ):
+        assert line in text.splitlines()
+
+
+def test_listed_groups_are_written_out_or_counted() -> None:
+    few = n.Gather((KEY,), n.Listed((KEY,), ((1,), (None,))), None, ())
+    assert "listed k, 2 groups: 1, NULL" in show(few)
+    many = n.Gather((KEY,), n.Listed((KEY,), tuple((i,) for i in range(99))), None, ())
+    assert "listed k, 99 groups: 0, 1, …, 98" in show(many)
+    assert "listed k, 0 groups" in show(n.Gather((KEY,), n.Listed((KEY,), ()), None, ()))
+
+
+def test_a_scan_shows_how_it_finds_the_unit_and_what_it_does_to_columns() -> None:
+    hop = n.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
+    odd = column("x", physical=None, null_group=True, grid=Fraction(1, 2), as_stored=True)
+    scan = n.Scan("t", EngineTable(("t",)), (odd,), n.UnitId(column("patient"), (hop,)), True, frozenset())
+    assert show(scan).splitlines() == [
+        "Scan t (unit visit -> a.parquet.id, patient, one row per unit)",
+        "  - x, bigint, cast from an unknown type, NULL is a group, grid 1/2, as stored",
+    ]
+    assert show(n.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"

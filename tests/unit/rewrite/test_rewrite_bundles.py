@@ -1,0 +1,124 @@
+"""Bundles: which measures share cells, and that recipes give the exact answers back."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpsql.analysis.sensitivity import Neighboring
+from dpsql.calibrate import Noise, calibrate, shares
+from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
+from dpsql.plan.nodes import Gather, Norm, Sum
+from dpsql.plan.recipes import Linear, Mean
+from dpsql.rewrite.coarsen import SCALE_BITS, coarsen, shift_for
+from dpsql.rewrite.pipeline import Rewritten, rewrite
+from dpsql.rewrite.policy import Policy
+from dpsql.schema.model import Resolved
+from dpsql.sql.parse import parse
+from dpsql.sql.split import split
+
+
+def rewritten(aggregates: str, resolved: Resolved, table: str = "visits") -> Rewritten:
+    (release,) = split(parse(f"SELECT {aggregates} FROM {table}"), resolved.schema).releases
+    return rewrite(release.aggregate, resolved, Policy(8, 4, Norm.L2))
+
+
+def bundles(gather: Gather) -> tuple[Bundle, ...]:
+    return tuple(bundle for part in gather.parts if isinstance(part, Sum) for bundle in part.bundles)
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "kinds"),
+    [
+        ("COUNT(*)", (CountBundle,)),
+        ("COUNT(cost)", (CountBundle,)),
+        ("COUNT(cost), COUNT(score)", (CountBundle, CountBundle)),
+        ("COUNT(*), COUNT(cost)", (CountBundle, CountBundle)),
+        ("SUM(cost)", (SumBundle,)),
+        ("AVG(cost)", (MomentBundle,)),
+        ("SUM(cost), COUNT(cost)", (MomentBundle,)),
+        ("SUM(cost), AVG(cost), COUNT(cost), COUNT(*)", (MomentBundle,)),
+        ("SUM(cost), SUM(paid)", (SumBundle, SumBundle)),
+        ("COUNT(*), SUM(cost), SUM(paid)", (MomentBundle, SumBundle)),
+        ("AVG(cost), AVG(paid), COUNT(*)", (MomentBundle, MomentBundle)),
+        ("COUNT(*), SUM(2), AVG(2)", (CountBundle,)),
+        ("COUNT(coalesce(cost, 0)), COUNT(*)", (CountBundle,)),  # never NULL: the same rows
+    ],
+)
+def test_measures_share_cells(aggregates: str, kinds: tuple[type, ...], clinic: Resolved) -> None:
+    assert tuple(type(bundle) for bundle in bundles(rewritten(aggregates, clinic).gather)) == kinds
+
+
+def test_units_have_a_part_of_their_own(clinic: Resolved) -> None:
+    gather = rewritten("COUNT(*), COUNT(DISTINCT patient_id)", clinic).gather
+    assert [type(part).__name__ for part in gather.parts] == ["Sum", "CountUnits"]
+
+
+def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int]:
+    """The cells that the engine would return for these values, which are on the grid, in steps."""
+    if isinstance(bundle, CountBundle):
+        present = len(values) if bundle.present is None else sum(value is not None for value in values)
+        return {bundle.cell: present * whole}
+    known = [value for value in values if value is not None]
+    if isinstance(bundle, SumBundle):
+        return {bundle.cell: sum(known) * whole}
+    lower, upper = bundle.value.lower, bundle.value.upper
+    result = {bundle.above: sum(v - lower for v in known) * whole, bundle.below: sum(upper - v for v in known) * whole}
+    if bundle.missing is not None:
+        result[bundle.missing] = (len(values) - len(known)) * (upper - lower) * whole
+    return result
+
+
+@pytest.mark.parametrize(
+    "aggregates",
+    ["COUNT(*), COUNT(paid), SUM(paid), AVG(paid)", "SUM(paid)", "COUNT(paid)", "COUNT(*)", "AVG(paid), SUM(paid)"],
+)
+def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) -> None:
+    values = [-10_000, 250, None, 100_000, None, 0]  # paid in cents: -100 to 1000
+    found = rewritten(aggregates, clinic)
+    whole, known = 1 << 16, [value for value in values if value is not None]
+    exact: dict[str, int] = {}
+    grids: dict[str, Fraction] = {}
+    for bundle in bundles(found.gather):
+        exact |= cells(values, bundle, whole)
+        step = bundle.value.grid if not isinstance(bundle, CountBundle) else Fraction(1)
+        grids |= dict.fromkeys(bundle.cells, step / whole)
+    (release,) = split(parse(f"SELECT {aggregates} FROM visits"), clinic.schema).releases
+    expected = {
+        "CountRows": Fraction(len(values)),
+        "CountValues": Fraction(len(known)),
+        "SumValues": Fraction(sum(known), 100),
+        "MeanValues": Fraction(sum(known), 100 * len(known)),
+    }
+    for measure, recipe in zip(release.aggregate.measures, found.recipes, strict=True):
+        match recipe:
+            case Linear(terms):
+                answer = sum(coefficient * exact[cell] * grids[cell] for cell, coefficient in terms)
+            case Mean(above, below, lower, upper):
+                answer = lower + (upper - lower) * Fraction(exact[above], exact[above] + exact[below])
+        assert answer == expected[type(measure).__name__]
+
+
+# --- coarser cells ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2**30, 2**31 - 1, 2**31, 2**36, 2**60])
+def test_a_shift_brings_noise_down_to_its_bits(scale: int) -> None:
+    shift = shift_for(scale**2)
+    assert shift >= 0 and scale >> shift < 1 << (SCALE_BITS + 1)
+    assert shift == 0 or scale >> shift >= 1 << SCALE_BITS
+
+
+def test_only_the_bundles_that_are_named_get_coarser(clinic: Resolved) -> None:
+    gather = rewritten("SUM(cost), SUM(paid)", clinic).gather
+    first, second = bundles(gather)
+    changed = bundles(coarsen(gather, {second.cells[0]: 3}))
+    assert (changed[0].shift, changed[1].shift) == (0, 3) and changed[0].cells == first.cells
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(100)])
+def test_coarsening_leaves_a_thousand_steps_to_the_largest_row(epsilon: Fraction, clinic: Resolved) -> None:
+    gather = rewritten("SUM(cost), COUNT(*), SUM(paid)", clinic).gather
+    (share,) = shares(Noise.GAUSSIAN, epsilon, Fraction(1, 10**7), (False,))
+    for bundle in bundles(calibrate(gather, share, Neighboring(False, 1)).gather):
+        largest = 1 if isinstance(bundle, CountBundle) else bundle.value.upper - min(0, bundle.value.lower)
+        assert (largest << 16) >> bundle.shift >= 1 << 10
