@@ -14,7 +14,7 @@ MAX_LINES = 400
 # What each room may import of dpsql, besides itself. A room that is not listed does not exist.
 FLOOR = {"errors", "span", "types"}
 MEANING = FLOOR | {"schema", "plan"}
-DOOR = FLOOR | {"session", "dbapi"}
+DOOR = FLOOR | {"dataset", "session", "dbapi"}
 EDGES: dict[str, set[str]] = {
     "errors": {"span"},
     "span": set(),

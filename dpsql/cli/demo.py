@@ -148,8 +148,8 @@ def _next_steps(screen: Screen, schema: Path) -> None:
     _title(screen, "Go on")
     for command in (
         f'dpsql query {name} "SHOW TABLES" --user ana',
-        f'dpsql query {name} "SELECT sex, COUNT(*) FROM patients GROUP BY 1" --user ana --format csv',
+        f'dpsql query {name} "SELECT AVG(cost) FROM visits" --user ana --format csv --errors',
         f'dpsql explain {name} "SELECT AVG(nights) FROM visits" --user ana --epsilon 0.1',
         f"dpsql budget {name}",
     ):
-        screen.print(f"    {command}")
+        screen.print(f"  {command}")

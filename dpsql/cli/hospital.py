@@ -50,12 +50,12 @@ tables:
 """
 
 _WARDS: dict[str, tuple[int, float, tuple[str, ...]]] = {  # weight, usual cost, diagnoses by frequency
-    "emergency": (26, 430.0, ("contusion", "cut", "fever", "allergic reaction", "smoke inhalation")),
+    "emergency": (31, 430.0, ("contusion", "cut", "fever", "allergic reaction", "smoke inhalation")),
     "cardiology": (20, 910.0, ("hypertension", "arrhythmia", "heart failure", "myocarditis", "cardiac sarcoidosis")),
     "surgery": (18, 780.0, ("back pain", "fracture", "arthrosis", "torn ligament", "scoliosis")),
     "pediatrics": (15, 520.0, ("infection", "vaccination", "asthma", "measles", "kawasaki disease")),
     "maternity": (11, 1050.0, ("birth", "check-up", "preeclampsia", "hyperemesis")),
-    "oncology": (11, 1250.0, ("chemotherapy", "radiotherapy", "biopsy", "thymoma", "chordoma")),
+    "oncology": (13, 1250.0, ("chemotherapy", "radiotherapy", "biopsy", "thymoma", "chordoma")),
 }
 _START = dt.datetime(2021, 1, 1)
 _YEARS = (16, 18, 20, 22, 24)  # visits grow from year to year
@@ -141,9 +141,9 @@ def _visits(stream: Stream, patient: Row) -> Iterable[Row]:
 def _affinity(ward: str, age: int, sex: str) -> float:
     match ward:
         case "pediatrics":
-            return 14.0 if age < 16 else 0.0
+            return 9.0 if age < 16 else 0.0
         case "maternity":
-            return 9.0 if sex == "f" and 18 <= age < 45 else 0.0
+            return 8.0 if sex == "f" and 18 <= age < 45 else 0.0
         case "cardiology" | "oncology":
             return 0.3 + age / 50
         case _:

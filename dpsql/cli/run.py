@@ -28,7 +28,7 @@ _PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code. Wrong usage raises SystemExit(2), as argparse does."""
     parser = build_parser()
-    given = parser.parse_args(arguments)
+    given = parse(parser, arguments)
     screen = Screen(sys.stdout, sys.stderr)
     try:
         code = _run(given, screen)
@@ -44,6 +44,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         screen.note("interrupted; what was charged is paid for, and asking again is free")
         return _INTERRUPTED
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Before Python 3.13, argparse does not see a statement behind an option: `query SCHEMA --user ana SQL`."""
+    given, left = parser.parse_known_args(arguments)
+    if len(left) == 1 and getattr(given, "sql", "") is None and (left[0] == "-" or not _is_option(left[0])):
+        given.sql = left[0]
+    elif left:
+        own: argparse.ArgumentParser = getattr(given, "parser", parser)
+        own.error(f"unrecognized arguments: {' '.join(left)}")
+    return given
+
+
+def _is_option(text: str) -> bool:
+    """As argparse sees it: a comment that begins a statement is no option."""
+    return text.startswith("-") and " " not in text
 
 
 def _run(given: argparse.Namespace, screen: Screen) -> int:

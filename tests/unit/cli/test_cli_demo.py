@@ -1,0 +1,88 @@
+"""The demo, end to end."""
+
+import csv
+import hashlib
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from dpsql.cli.demo import AGAIN, QUESTIONS
+from dpsql.cli.hospital import Stream, make_hospital
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "hospital"
+    command = [sys.executable, "-m", "dpsql", "demo", "--keep", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
+    assert done.returncode == 0 and done.stderr == ""
+    return done.stdout, folder
+
+
+def test_five_questions_a_refusal_a_repetition(shown):
+    text, _ = shown
+    assert len(re.findall(r"^charged: epsilon ≤ 1 at delta 1e-7", text, re.MULTILINE)) == len(QUESTIONS) == 5
+    assert text.count("charged: nothing") == 1
+    assert "ERROR:  this would return single private rows" in text and "HINT:  " in text
+    assert 'account "ana": 5 charges' in text and "unit: patients.patient_id" in text
+
+
+def test_it_fits_in_a_hundred_columns(shown):
+    text, folder = shown
+    assert [line for line in text.replace(str(folder), "hospital").splitlines() if len(line) > 100] == []
+
+
+def test_the_answers_are_useful(shown):
+    """Error bars of a few percent: every value of some size is told within a tenth."""
+    text, _ = shown
+    cells = [(float(value), float(bar)) for value, bar in re.findall(r"([0-9.]+) ± +([0-9.]+)", text)]
+    assert len(cells) >= 40
+    assert all(bar < 0.1 * value for value, bar in cells if value > 500 or value < 10)
+
+
+def test_the_repetition_gives_the_same_values(shown):
+    text, _ = shown
+    first = text[text.index("1. ") : text.index("2. ")]
+    again = text[text.index(AGAIN.splitlines()[0]) : text.index("8. ")]
+    for ward in ("emergency", "cardiology"):
+        (visits,) = re.findall(rf"^ {ward} +│ +(\d+) ±", first, re.MULTILINE)
+        assert re.search(rf"^ {ward} .*│ +{visits} ±", again, re.MULTILINE)
+
+
+def test_rare_diagnoses_do_not_appear(shown):
+    text, folder = shown
+    with (folder / "visits.csv").open(encoding="utf-8") as file:
+        visits = Counter(row["diagnosis"] for row in csv.DictReader(file))
+    rare = {name for name, count in visits.items() if count < 16}
+    assert len(rare) >= 5 and not any(name in text for name in rare)
+
+
+def test_kept_hospitals_can_be_asked(shown):
+    text, folder = shown
+    assert f"dpsql budget {folder / 'hospital.yaml'}" in text
+    command = [sys.executable, "-m", "dpsql", "query", str(folder / "hospital.yaml"), QUESTIONS[1][2], "--user", "ana"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
+    assert done.returncode == 0 and "charged: nothing" in done.stdout
+
+
+def test_nothing_is_overwritten(run, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    ran = run("demo", "--keep", str(tmp_path))
+    assert ran.code == 1 and "is not empty" in ran.err and [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert run("demo", "--keep", str(tmp_path / "mine.txt")).code == 1
+
+
+def test_the_hospital_is_always_the_same(tmp_path):
+    make_hospital(tmp_path)
+    made = [(tmp_path / name).read_bytes() for name in ("patients.csv", "visits.csv")]
+    digests = [hashlib.sha256(content).hexdigest()[:12] for content in made]
+    assert digests == ["414955d669b2", "ec18c3c6259c"]
+
+
+def test_splitmix64_known_answers():
+    """The first outputs for seed 1234567 (Vigna's reference)."""
+    stream = Stream(1234567)
+    assert [stream.word() for _ in range(3)] == [6457827717110365317, 3203168211198807973, 9817491932198370423]
