@@ -1,7 +1,7 @@
 """From a rewritten plan and its share of the statement's loss to noise: scales, thresholds, the loss to charge.
 
-A statement's (ε, δ) is its total, split evenly over its releases, and within one over its bundles, the selection
-counting as one. Gaussian noise is calibrated through ρ, Laplace through ε (SOUNDNESS 7).
+A statement's (ε, δ) is its total, split evenly over its releases; within one, the selection takes a fifth and the
+bundles share the rest evenly. Gaussian noise is calibrated through ρ, Laplace through ε (SOUNDNESS 7).
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
 from dpsql.rewrite.coarsen import coarsen, shift_for
+
+SELECTION_SHARE = Fraction(1, 5)
+"""Of a release's loss, where it also answers something. With more, groups would appear whose values drown in noise."""
 
 LEAST_STEPS = 10
 """Coarsening leaves at least 2^10 steps to the largest row: its rounding must stay far below the row."""
@@ -93,13 +96,16 @@ def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated
 
 def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
     """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
-    parts = len(claims(gather, relation)) + (gather.selection is not None)
+    count = len(claims(gather, relation))
+    selecting = Fraction(0)
     selection = None
     if gather.selection is not None:
-        selection = _select(gather, share, relation, parts)
+        selecting = SELECTION_SHARE if count else Fraction(1)
+        selection = _select(gather, _part(share, selecting), relation)
         gather = replace(gather, selection=replace(gather.selection, weighted=selection.weighted))
-    gather = coarsen(gather, _shifts(gather, share, relation, parts))
-    bundles = tuple(_noisy(claim, share, parts) for claim in claims(gather, relation))
+    each = _part(share, (1 - selecting) / max(1, count))
+    gather = coarsen(gather, _shifts(gather, each, relation))
+    bundles = tuple(_noisy(claim, each) for claim in claims(gather, relation))
     columns = tuple(cell for part in gather.all_parts for cell in cells_of(part))
     grids = _grids(gather)
     losses = [bundle.loss for bundle in bundles] + ([selection.loss] if selection is not None else [])
@@ -114,7 +120,11 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
     )
 
 
-def _select(gather: Gather, share: Share, relation: Neighboring, parts: int) -> Selection:
+def _part(share: Share, part: Fraction) -> Share:
+    return replace(share, epsilon=share.epsilon * part, rho=share.rho * part)
+
+
+def _select(gather: Gather, share: Share, relation: Neighboring) -> Selection:
     if share.delta == 0:
         raise InvalidParameter(
             "the groups asked for are not public, and finding them needs a delta above 0",
@@ -122,32 +132,32 @@ def _select(gather: Gather, share: Share, relation: Neighboring, parts: int) -> 
         )
     l0, k, change_one = selection_keys(gather), relation.group_size, relation.change_one
     if share.noise is Noise.GAUSSIAN:
-        return choose_under_rho(share.rho / parts, share.delta, l0=l0, group_size=k, change_one=change_one)
+        return choose_under_rho(share.rho, share.delta, l0=l0, group_size=k, change_one=change_one)
     return choose_under_epsilon(
-        share.epsilon / parts, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one
+        share.epsilon, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one
     )
 
 
-def _noisy(claim: Claim, share: Share, parts: int) -> NoisyBundle:
-    mechanism = _mechanism(claim.sensitivity, share, parts)
+def _noisy(claim: Claim, share: Share) -> NoisyBundle:
+    mechanism = _mechanism(claim.sensitivity, share)
     return NoisyBundle(claim, mechanism, loss(mechanism, claim.sensitivity))
 
 
-def _mechanism(sensitivity: Sensitivity, share: Share, parts: int) -> Mechanism:
+def _mechanism(sensitivity: Sensitivity, share: Share) -> Mechanism:
     if share.noise is Noise.LAPLACE:
-        return calibrate_laplace(sensitivity, share.epsilon / parts)
+        return calibrate_laplace(sensitivity, share.epsilon)
     if share.rho <= 0:
         raise InvalidParameter(
             "Gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
         )
-    return calibrate_gaussian(sensitivity, share.rho / parts)
+    return calibrate_gaussian(sensitivity, share.rho)
 
 
 def _scale(mechanism: Mechanism) -> Fraction:
     return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
 
 
-def _shifts(gather: Gather, share: Share, relation: Neighboring, parts: int) -> dict[str, int]:
+def _shifts(gather: Gather, share: Share, relation: Neighboring) -> dict[str, int]:
     """By how much each bundle is finer than its noise needs, keyed by its first cell."""
     limits = {
         bundle.cells[0]: (row_norm(bundle) * (ONE if part.weighted else 1)).bit_length() - 1 - LEAST_STEPS
@@ -161,9 +171,9 @@ def _shifts(gather: Gather, share: Share, relation: Neighboring, parts: int) -> 
         if limit > 0:
             sensitivity = claim.sensitivity
             if share.noise is Noise.GAUSSIAN:
-                scale_squared = sensitivity.l2_squared * parts / (2 * share.rho) if share.rho else Fraction(0)
+                scale_squared = sensitivity.l2_squared / (2 * share.rho) if share.rho else Fraction(0)
             else:
-                scale_squared = (sensitivity.l1 * parts / share.epsilon) ** 2
+                scale_squared = (sensitivity.l1 / share.epsilon) ** 2
             result[claim.cells[0]] = min(limit, shift_for(int(scale_squared)))
     return result
 

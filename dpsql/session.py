@@ -86,6 +86,7 @@ class Session:
         self._account = self.dataset.account(self.user)
         self.settings = setting.defaults(self._privacy)
         self._compiled: OrderedDict[object, Compiled] = OrderedDict()
+        self._described: OrderedDict[int, tuple[Compiled, tuple[OutputColumn, ...]]] = OrderedDict()
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -206,6 +207,16 @@ class Session:
         return ReleasedTable(step.name, tuple(columns), values)
 
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        known = self._described.get(id(compiled))
+        if known is not None and known[0] is compiled:
+            return known[1]
+        outputs = self._describe(compiled)
+        self._described[id(compiled)] = (compiled, outputs)
+        if len(self._described) > KEPT:
+            self._described.popitem(last=False)
+        return outputs
+
+    def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         tables = []
         for step in compiled.steps:
             columns = tuple((c.name, c.type) for c in step.columns) or (("_row", BIGINT),)

@@ -33,7 +33,7 @@ from dpsql.plan.expr import (
 from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
 from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
 from dpsql.plan.walk import map_expr
-from dpsql.types import BIGINT
+from dpsql.types import integer_range
 
 VERSION = 1
 """Part of every key: stored releases of another form are not mistaken for this one's."""
@@ -121,11 +121,11 @@ def _compare(expr: Compare) -> Expr:
         return expr if _text(left) <= _text(right) else Compare(op, right, left)
     if op in (">", ">="):
         op, left, right = ("<" if op == ">" else "<="), right, left
-    whole = left.type.is_integer and right.type.is_integer
-    if op == "<" and whole and isinstance(left, Literal) and isinstance(left.value, int) and left.value < 2**62:
-        return Compare("<=", Literal(left.value + 1, BIGINT), right)
-    if op == "<" and whole and isinstance(right, Literal) and isinstance(right.value, int) and right.value > -(2**62):
-        return Compare("<=", left, Literal(right.value - 1, BIGINT))
+    if op == "<" and left.type.is_integer and right.type.is_integer:
+        if isinstance(left, Literal) and isinstance(left.value, int) and left.value < integer_range(left.type)[1]:
+            return Compare("<=", Literal(left.value + 1, left.type), right)
+        if isinstance(right, Literal) and isinstance(right.value, int) and right.value > integer_range(right.type)[0]:
+            return Compare("<=", left, Literal(right.value - 1, right.type))
     return Compare(op, left, right)
 
 
@@ -172,6 +172,8 @@ def _negated(arg: Expr) -> Expr:
         return arg.arg
     if isinstance(arg, Compare):
         return _compare(Compare(_NEGATED[arg.op], arg.left, arg.right))
+    if isinstance(arg, InList) and len(arg.values) == 1:
+        return _compare(Compare("<>", arg.arg, arg.values[0]))
     if isinstance(arg, And):
         return _in_lists(_connected(Or, tuple(_negated(part) for part in arg.args)))
     if isinstance(arg, Or):

@@ -75,7 +75,8 @@ class SumBundle:
 class MomentBundle:
     """(v - lower, upper - v), and upper - lower where v is NULL: one row has L1 norm upper - lower in all.
 
-    COUNT, SUM and AVG are all linear in these (Kulesza et al. 2024, with a third part for COUNT(*)).
+    COUNT, SUM and AVG are all linear in these (Kulesza et al. 2024, with a third part for COUNT(*)). With `null_as`,
+    NULL counts as that many steps instead: 0, where only COUNT(*) and SUM are asked, needs no third cell.
     """
 
     above: str
@@ -83,10 +84,15 @@ class MomentBundle:
     missing: str | None
     value: Quantise
     shift: int = 0
+    null_as: int | None = None
 
     def __post_init__(self) -> None:
         if self.value.lower == self.value.upper:
             raise ValueError("moments need bounds that are apart")
+        if self.null_as is not None and not self.value.lower <= self.null_as <= self.value.upper:
+            raise ValueError("what stands for NULL is within the bounds")
+        if self.null_as is not None and self.missing is not None:
+            raise ValueError("NULL is counted once")
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -99,11 +99,16 @@ def _sum_parts(
     value = quantise(arg, domain, grid)
     if value.lower == value.upper:
         return _constant_parts(value, _count_parts(arg, domain, cell))
-    alone = not with_rows and all(isinstance(m, SumValues) for m in measures if getattr(m, "arg", None) == arg)
-    if alone:
+    only_sums = all(isinstance(m, SumValues) for m in measures if getattr(m, "arg", None) == arg)
+    if only_sums and not with_rows:
         return _Parts(SumBundle(cell, value), (), None, ((cell, Fraction(1)),))
-    missing = f"{cell}_missing" if with_rows and domain.nullable else None
-    bundle = MomentBundle(f"{cell}_above", f"{cell}_below", missing, value)
+    missing, null_as = None, None
+    if with_rows and domain.nullable:
+        if only_sums and value.lower <= 0 <= value.upper:
+            null_as = 0  # a row without a value adds nothing to the sum, and is counted
+        else:
+            missing = f"{cell}_missing"
+    bundle = MomentBundle(f"{cell}_above", f"{cell}_below", missing, value, null_as=null_as)
     lower, upper = value.lower * value.grid, value.upper * value.grid
     one = 1 / (upper - lower)
     values = ((bundle.above, one), (bundle.below, one))

@@ -10,8 +10,9 @@ from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, 
 from dpsql.schema.domain import Domain
 from dpsql.types import Kind
 
-FINE = 30
-"""A range of values has about 2^30 steps: finer is lost under any noise."""
+FINE = 24
+"""A range of values has about 2^24 steps. A row is then rounded by 2^-25 of the range, and a sum of n rows by about the
+root of n times that: for a billion rows a thousandth of the range, where noise is a good part of the range itself."""
 
 MOST = 1 << 45
 """Steps on either side of zero: times a weight of 2^16 this is below 2^62, within BIGINT."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dpsql.errors import InvalidSyntax
+from dpsql.sql.dialect import span_of
+
 NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos"}
 
 
@@ -56,8 +59,10 @@ def output_name(node: exp.Expr) -> str:
             return NAMES.get(type(node).__name__, "?column?")
 
 
-def folded(alias: exp.Identifier) -> exp.Identifier:
+def folded(alias: exp.Expr) -> exp.Identifier:
     """PostgreSQL folds names that are not quoted."""
+    if not isinstance(alias, exp.Identifier):
+        raise InvalidSyntax("an alias is a name", span=span_of(alias))
     return alias if alias.quoted else exp.to_identifier(alias.name.lower(), quoted=True)
 
 

@@ -95,10 +95,10 @@ def _check_start(tokens: list[Token]) -> None:
     first = words[0]
     if first.token_type in _STARTS:
         return
-    span, word = Span(first.start, first.end + 1), first.text.upper()
-    if word.split()[0] in _STATEMENTS:
+    span, word = Span(first.start, first.end + 1), "".join(first.text.upper().split()[:1])
+    if word in _STATEMENTS:
         raise Unsupported(
-            f"{word.split()[0]} is not answered: dpsql reads, with SELECT",
+            f"{word} is not answered: dpsql reads, with SELECT",
             hint="SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
             span=span,
         )

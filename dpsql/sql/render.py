@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from dpsql.errors import InternalError
-from dpsql.plan.expr import ONE, UID, WEIGHT, Quantise
+from dpsql.plan.expr import ONE, UID, WEIGHT
 from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
     Aggregate,
@@ -137,7 +137,7 @@ def _rows(node: Node, ctes: dict[str, str]) -> str:
 def _sum(part: Sum, ctes: dict[str, str]) -> str:
     source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
     keys = [identifier(key) for key in part.keys]
-    values = {b.value: f"v{number}" for number, b in enumerate(part.bundles, 1) if not isinstance(b, CountBundle)}
+    values = {b.cells: f"v{number}" for number, b in enumerate(part.bundles, 1) if not isinstance(b, CountBundle)}
     cells = [
         f"{sql} AS {identifier(cell)}"
         for bundle in part.bundles
@@ -145,7 +145,8 @@ def _sum(part: Sum, ctes: dict[str, str]) -> str:
     ]
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     if values:
-        computed = ", ".join(f"{render_expr(value)} AS {name}" for value, name in values.items())
+        summed = [bundle for bundle in part.bundles if not isinstance(bundle, CountBundle)]
+        computed = ", ".join(f"{_value(bundle)} AS {values[bundle.cells]}" for bundle in summed)
         source = f"(SELECT *, {computed} FROM {source})"
     return f"SELECT {', '.join(keys + cells)} FROM {source}{group}"
 
@@ -160,14 +161,12 @@ def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
             f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
         )
     else:
-        keys = ", ".join(identifier(key) for key in weigh.keys)
-        ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
         # The root is rounded up and one is added, so that its round-off cannot make the norm too small.
         norm = "(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"
+        pairs = _heavy_pairs(weigh, rows, ctes)
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM "
-            f"(SELECT {UID}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {UID}, {keys}) "
-            f"GROUP BY {UID})"
+            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM {pairs} "
+            f"GROUP BY {UID} HAVING SUM(n) > {weigh.rows})"
         )
     others = ", ".join(f"{rows}.{identifier(f.name)}" for f in fields(weigh.input) if f.name != UID)
     columns = f"{others}, " if others else ""
@@ -177,16 +176,32 @@ def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
     )
 
 
-def _bundle(bundle: Bundle, weighted: bool, values: dict[Quantise, str]) -> tuple[str, ...]:
+def _heavy_pairs(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
+    """Rows per unit and group, of heavy units at least: all of them where another part has counted them already."""
+    names = ", ".join([UID, *(identifier(key) for key in sorted(weigh.keys))])
+    for name, known in ctes.items():
+        if known == f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})":
+            return name
+    ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
+    return f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
+
+
+def _value(bundle: SumBundle | MomentBundle) -> str:
+    value = render_expr(bundle.value)
+    null_as = bundle.null_as if isinstance(bundle, MomentBundle) else None
+    return value if null_as is None else f"COALESCE({value}, CAST({null_as} AS BIGINT))"
+
+
+def _bundle(bundle: Bundle, weighted: bool, values: dict[tuple[str, ...], str]) -> tuple[str, ...]:
     """The sums of a bundle's cells. Components are formed, weighted and divided per row (SOUNDNESS 4)."""
     weight = WEIGHT if weighted else None
     match bundle:
         case CountBundle():
             return (_count(bundle, weight),)
         case SumBundle():
-            return (f"SUM({_component(values[bundle.value], weight, bundle.shift, bundle.value.lower >= 0)})",)
+            return (f"SUM({_component(values[bundle.cells], weight, bundle.shift, bundle.value.lower >= 0)})",)
         case MomentBundle():
-            return _moments(bundle, weight, values[bundle.value])
+            return _moments(bundle, weight, values[bundle.cells])
         case _:
             assert_never(bundle)
 
@@ -231,28 +246,35 @@ def _count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:
         return f"SELECT {', '.join([*keys, f'COUNT(*) AS {cell}'])} FROM {rows}{group}"
     if part.limit is None:
         return f"SELECT {', '.join([*keys, f'COUNT(DISTINCT {UID}) AS {cell}'])} FROM {rows}{group}"
+    unit = f"CAST(floor({ONE} / sqrt(LEAST(t, {part.limit})) * {SQRT_MARGIN}) AS BIGINT)" if part.weighted else "1"
     kept = _kept_pairs(part, part.limit, number, rows, ctes)
-    if not part.weighted:
-        return f"SELECT {', '.join([*keys, f'COUNT(*) AS {cell}'])} FROM {kept}{group}"
-    ctes[f"sizes{number}"] = f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t FROM {kept} GROUP BY {UID})"
-    weight = f"CAST(floor({ONE} / sqrt(t) * {SQRT_MARGIN}) AS BIGINT)"
-    columns = ", ".join([*keys, f"SUM({weight}) AS {cell}"])
-    return f"SELECT {columns} FROM {kept} JOIN sizes{number} USING ({UID}){group}"
+    return f"SELECT {', '.join([*keys, f'SUM({unit}) AS {cell}'])} FROM {kept}{group}"
 
 
 def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
-    """(unit, key) pairs, at most `limit` per unit; only units with more of them are ranked."""
+    """(unit, key) pairs with t, the unit's number of them: at most `limit` per unit; only units with more are ranked."""
     keys = ", ".join(identifier(key) for key in part.keys)
-    pairs, many, kept = f"pairs{number}", f"many{number}", f"kept{number}"
-    ctes[pairs] = f"MATERIALIZED (SELECT DISTINCT {UID}, {keys} FROM {rows})"
-    ctes[many] = f"MATERIALIZED (SELECT {UID} FROM {pairs} GROUP BY {UID} HAVING COUNT(*) > {limit})"
+    pairs, sizes = _pairs(rows, part.keys, ctes), f"sizes{number}"
+    ctes[sizes] = f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t FROM {pairs} GROUP BY {UID})"
+    sized = f"{pairs} JOIN {sizes} USING ({UID})"
     rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {keys}), {keys})"
-    ranked = f"SELECT {UID}, {keys}, {rank} AS place FROM {pairs} SEMI JOIN {many} USING ({UID})"
-    ctes[kept] = (
-        f"MATERIALIZED (SELECT {UID}, {keys} FROM {pairs} ANTI JOIN {many} USING ({UID}) UNION ALL "
-        f"SELECT {UID}, {keys} FROM ({ranked}) WHERE place <= {limit})"
+    ranked = f"SELECT {keys}, t, {rank} AS place FROM {sized} WHERE t > {limit}"
+    return (
+        f"(SELECT {keys}, t FROM {sized} WHERE t <= {limit} UNION ALL "
+        f"SELECT {keys}, t FROM ({ranked}) WHERE place <= {limit})"
     )
-    return kept
+
+
+def _pairs(rows: str, keys: tuple[str, ...], ctes: dict[str, str]) -> str:
+    """Each unit's rows per group, n, once however many parts read them."""
+    names = ", ".join([UID, *(identifier(key) for key in sorted(keys))])
+    body = f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"
+    for name, known in ctes.items():
+        if known == body:
+            return name
+    name = f"pairs{sum(name.startswith('pairs') for name in ctes) + 1}"
+    ctes[name] = body
+    return name
 
 
 # --- relations over private rows -------------------------------------------------------------------------------------

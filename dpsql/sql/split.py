@@ -257,6 +257,8 @@ def _aggregate_hint(select: exp.Select) -> str:
 
 def _sources(select: exp.Select) -> list[exp.Expr]:
     from_ = select.args.get("from_")
+    if from_ is None and select.args.get("joins"):
+        raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
     sources = [] if from_ is None else [from_.this]
     return sources + [join.this for join in select.args.get("joins") or ()]
 
