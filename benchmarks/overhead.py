@@ -49,7 +49,7 @@ EVENTS = """
     columns:
       event_id: {{type: bigint}}
       user_id: {{type: bigint}}
-      region: {{type: text, values: [{regions}]}}
+      region: {{type: text, max_length: 20{values}}}
       category: {{type: bigint}}
       amount: {{type: double, bounds: [0, 100]}}
 """
@@ -68,7 +68,7 @@ USERS = """
 @dataclass(frozen=True)
 class Case:
     title: str
-    schema: str  # "row", "unique" or "users"
+    schema: str  # "row", "unique", "users", or "unknown": users, with regions that are not declared
     sql: str
     limit: float | None
     raw: str | None = None  # where the question differs from the raw query
@@ -87,6 +87,7 @@ CASES = (
     Case("per user, COUNT, SUM, AVG by region", "users", GROUPED, 15),
     Case("per user, bare COUNT", "users", "SELECT COUNT(*) FROM events", None),
     Case("per user, bare SUM", "users", "SELECT SUM(amount) FROM events", None),
+    Case("per user, COUNT, SUM, AVG by region, selected", "unknown", GROUPED, 40),
     Case(
         "per user, COUNT by category, selected", "users", "SELECT category, COUNT(*) FROM events GROUP BY category", 40
     ),
@@ -120,13 +121,19 @@ class Measured:
 
 def write_dataset(folder: Path, rows: int) -> None:
     write_events(folder / "events.duckdb", rows)
-    regions, segments = ", ".join(EVENT_REGION_NAMES), ", ".join(SEGMENTS)
-    units = {"row": "row", "unique": "events.event_id", "users": "users.user_id"}
-    own = {"row": "row", "unique": "event_id", "users": "{user_id: users.user_id}"}
-    for name, unit in units.items():
-        unique = "\n    unique: [event_id]" if name == "unique" else ""
-        text = HEAD.format(name=name, unit=unit) + EVENTS.format(unit=own[name], unique=unique, regions=regions)
-        text += USERS.format(segments=segments) if name == "users" else ""
+    regions, per_user = f", values: [{', '.join(EVENT_REGION_NAMES)}]", "{user_id: users.user_id}"
+    users = USERS.format(segments=", ".join(SEGMENTS))
+    schemas = {
+        "row": ("row", EVENTS.format(unit="row", unique="", values=regions)),
+        "unique": (
+            "events.event_id",
+            EVENTS.format(unit="event_id", unique="\n    unique: [event_id]", values=regions),
+        ),
+        "users": ("users.user_id", EVENTS.format(unit=per_user, unique="", values=regions) + users),
+        "unknown": ("users.user_id", EVENTS.format(unit=per_user, unique="", values="") + users),
+    }
+    for name, (unit, tables) in schemas.items():
+        text = HEAD.format(name=name, unit=unit) + tables
         (folder / f"{name}.yaml").write_text(text)
 
 
@@ -198,12 +205,12 @@ def _peak() -> int:
 def print_table(rows: int, show_sql: bool) -> bool:
     print(f"\n{rows:,} events; CPU of the raw query in ms, then ratios to it; peak memory in MB; medians of {ROUNDS}")
     heads = ("raw ms", "engine", "session", "limit", "raw MB", "private MB")
-    print(f"{'query':<44}" + "".join(f"{head:>11}" for head in heads))
+    print(f"{'query':<46}" + "".join(f"{head:>11}" for head in heads))
     met = True
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_dataset(folder, rows)
-        sessions = {schema: Session(_open(folder, schema)) for schema in ("row", "unique", "users")}
+        sessions = {schema: Session(_open(folder, schema)) for schema in ("row", "unique", "users", "unknown")}
         for case in CASES:
             found = measure(case, sessions[case.schema], folder)
             ratio = found.engine / found.raw
@@ -212,7 +219,7 @@ def print_table(rows: int, show_sql: bool) -> bool:
             limit = "" if case.limit is None else f"{case.limit:g}"
             cells = [f"{1000 * found.raw:.1f}", f"{ratio:.1f}", f"{found.session / found.raw:.1f}", limit]
             cells += [f"{found.plain_memory / 1e6:.0f}", f"{found.memory / 1e6:.0f}"]
-            line = f"{case.title:<44}" + "".join(f"{cell:>11}" for cell in cells)
+            line = f"{case.title:<46}" + "".join(f"{cell:>11}" for cell in cells)
             print(line + (" MISSED" if missed else ""), flush=True)
             if show_sql:
                 (step,) = sessions[case.schema].explain(case.sql).releases

@@ -252,7 +252,7 @@ def _count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:
 
 
 def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
-    """(unit, key) pairs with t, the unit's number of them: at most `limit` per unit; only units with more are ranked."""
+    """(unit, key) pairs with t, how many the unit has: at most `limit` each; only units with more are ranked."""
     keys = ", ".join(identifier(key) for key in part.keys)
     pairs, sizes = _pairs(rows, part.keys, ctes), f"sizes{number}"
     ctes[sizes] = f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t FROM {pairs} GROUP BY {UID})"

@@ -1,0 +1,104 @@
+"""A small shop whose bounds and norms do not bite, opened with noise that is always zero.
+
+Every value lies within its bounds and on its grid, every unit stays below its norm, and every unknown key has far more
+units than any threshold: what comes out is what was asked, and nothing else.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from dpsql.dataset import open_dataset
+from dpsql.privacy.sampling import Integers
+from dpsql.session import Session
+
+SCHEMA = """
+dpsql: 1
+engine: duckdb:///shop.duckdb
+ledger: sqlite:///shop.ledger
+privacy:
+  unit: people.uid
+  budget: {epsilon: 1000000, delta: 0.9}
+  query: {epsilon: 2000, delta: 1e-3}
+  contributions: {rows: 4000, groups: 8}
+tables:
+  people:
+    unit: uid
+    unique: [uid]
+    columns:
+      uid: {type: bigint}
+      region: {type: text, values: [north, east, south], nullable: true}
+      age: {type: integer, bounds: [0, 120]}
+      vip: {type: boolean}
+      joined: {type: date, bounds: [2020-01-01, 2023-12-31]}
+  orders:
+    unit: {uid: people.uid}
+    unique: [oid]
+    columns:
+      oid: {type: bigint}
+      uid: {type: bigint}
+      city: {type: text}
+      kind: {type: text, values: [web, shop, phone]}
+      amount: {type: double, bounds: [-100, 1000], grid: 0.25}
+      qty: {type: integer, bounds: [-5, 20]}
+      price: {type: "decimal(9,2)", bounds: [0, 500]}
+      paid: {type: boolean, nullable: true}
+      made: {type: timestamp, bounds: [2021-01-01, 2023-12-31]}
+      note: {type: text}
+  items:
+    unit: {oid: orders.oid}
+    columns:
+      oid: {type: bigint}
+      product: {type: text, values: [book, pen, toy]}
+      weight: {type: double, bounds: [0, 10], grid: 0.5}
+"""
+
+DATA = """
+CREATE TABLE people AS SELECT
+  i::BIGINT AS uid,
+  CASE i % 4 WHEN 0 THEN 'north' WHEN 1 THEN 'east' WHEN 2 THEN 'south' END AS region,
+  CASE WHEN i % 11 = 0 THEN NULL ELSE (18 + i * 7 % 60) END::INTEGER AS age,
+  i % 3 = 0 AS vip,
+  DATE '2020-01-01' + (i * 37 % 1400)::INTEGER AS joined
+FROM range(240) t(i);
+CREATE TABLE orders AS SELECT
+  i::BIGINT AS oid,
+  (i * 13 % 241)::BIGINT AS uid,
+  ['Oslo', 'Rome', 'Łódź', 'New York', 'o''Neil', 'oslo', ''][1 + i % 7] AS city,
+  ['web', 'shop', 'phone'][1 + i * 5 % 3] AS kind,
+  CASE WHEN i % 17 = 0 THEN NULL ELSE -100 + (i * 31 % 4400) * 0.25 END::DOUBLE AS amount,
+  CASE WHEN i % 13 = 0 THEN NULL ELSE i * 7 % 26 - 5 END::INTEGER AS qty,
+  (i * 97 % 50001 / 100)::DECIMAL(9,2) AS price,
+  CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN TRUE WHEN 2 THEN FALSE WHEN 3 THEN TRUE ELSE FALSE END AS paid,
+  TIMESTAMP '2021-01-01' + to_minutes((i * 977 % 1500000)::BIGINT) AS made,
+  CASE i % 6 WHEN 0 THEN NULL WHEN 1 THEN 'gift' WHEN 2 THEN 'Gift wrap' WHEN 3 THEN '50% off' WHEN 4 THEN 'a_b' ELSE '' END AS note
+FROM range(2400) t(i);
+CREATE TABLE items AS SELECT
+  (i * 7 % 2400)::BIGINT AS oid, ['book', 'pen', 'toy'][1 + i % 3] AS product,
+  CASE WHEN i % 19 = 0 THEN NULL ELSE (i % 21) * 0.5 END::DOUBLE AS weight
+FROM range(4000) t(i);
+"""
+
+
+class Silence:
+    """No noise at all: for comparing with the engine, never for answering anyone."""
+
+    def laplace(self, n: int, scale: Fraction) -> Integers:
+        return np.zeros(n, np.int64)
+
+    def gaussian(self, n: int, sigma: Fraction) -> Integers:
+        return np.zeros(n, np.int64)
+
+
+def open_shop(folder: Path, change: str = "") -> tuple[Session, duckdb.DuckDBPyConnection]:
+    """A session without noise, and the same rows for the engine to be asked directly; `change` is run on both."""
+    (folder / "shop.yaml").write_text(SCHEMA, encoding="utf-8")
+    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+        connection.execute(DATA + change)
+    reference = duckdb.connect(":memory:")
+    reference.execute(DATA + change)
+    reference.execute("CREATE MACRO clip(x, lo, hi) AS CASE WHEN x < lo THEN lo WHEN x > hi THEN hi ELSE x END")
+    return Session(open_dataset(folder / "shop.yaml"), sampler=Silence()), reference
