@@ -197,7 +197,8 @@ def _bundle(bundle: Bundle) -> str:
         case SumBundle():
             return f"{bundle.cell}: {show_expr(bundle.value)}{shift}"
         case MomentBundle():
-            return f"{', '.join(bundle.cells)}: moments of {show_expr(bundle.value)}{shift}"
+            null = "" if bundle.null_as is None else f", NULL as {bundle.null_as}"
+            return f"{', '.join(bundle.cells)}: moments of {show_expr(bundle.value)}{null}{shift}"
         case _:
             assert_never(bundle)
 

@@ -7,9 +7,9 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS "Kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
 ---- output
-Kind VARCHAR
+kind VARCHAR
 count BIGINT
 
 -- case: a quoted name matches exactly first, then without regard to case
@@ -42,7 +42,7 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT LOWER(_r1."k1") AS kind, _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT LOWER(_r1."k1") AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
 ---- output
 kind VARCHAR
 count BIGINT
@@ -54,7 +54,7 @@ Aggregate by k1 = concat(kind, '!')
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS k, _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "k", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
 ---- output
 k VARCHAR
 count BIGINT
@@ -91,7 +91,7 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS cost, _r1."k1" AS "kind", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1 ORDER BY cost DESC NULLS FIRST
+SELECT _r1."m1" AS "cost", _r1."k1" AS "kind", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1 ORDER BY cost DESC NULLS FIRST
 ---- output
 cost BIGINT
 kind VARCHAR
@@ -103,7 +103,7 @@ Aggregate
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS total, (_r1."m1") / 2 AS half, _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "total", (_r1."m1") / 2 AS "half", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
 ---- output
 total DOUBLE
 half DOUBLE

@@ -3,7 +3,7 @@
 -- case: HAVING, ORDER BY, LIMIT and arithmetic over aggregates
 SELECT kind, SUM(cost) / COUNT(*) AS mean FROM visits GROUP BY kind HAVING COUNT(*) > 10 ORDER BY mean DESC LIMIT 3 OFFSET 1
 ---- post
-SELECT _r1."k1" AS "kind", _r1."m2" / _r1."m1" AS mean FROM _r1 WHERE _r1."m1" > 10 ORDER BY mean DESC NULLS FIRST LIMIT 3 OFFSET 1
+SELECT _r1."k1" AS "kind", _r1."m2" / _r1."m1" AS "mean" FROM _r1 WHERE _r1."m1" > 10 ORDER BY mean DESC NULLS FIRST LIMIT 3 OFFSET 1
 ---- output
 kind VARCHAR
 mean DOUBLE
@@ -40,7 +40,7 @@ Aggregate by k1 = score +:wide 1
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS next, _r1."k1" * 2 AS twice, _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "next", _r1."k1" * 2 AS "twice", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
 
 -- case: window functions over groups
 SELECT kind, RANK() OVER (ORDER BY COUNT(*) DESC), SUM(COUNT(*)) OVER () FROM visits GROUP BY kind
@@ -69,7 +69,7 @@ SELECT DISTINCT _r1."k1" AS "kind", _r1."k2" AS "sex" FROM _r1
 -- case: a sub-select of groups
 SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) s WHERE n > 5
 ---- post
-SELECT ward AS "ward", n AS "n" FROM (SELECT _r1."k1" AS "ward", _r1."m1" AS n FROM _r1) AS s WHERE n > 5
+SELECT ward AS "ward", n AS "n" FROM (SELECT _r1."k1" AS "ward", _r1."m1" AS "n" FROM _r1) AS s WHERE n > 5
 ---- output
 ward VARCHAR
 n BIGINT
@@ -86,7 +86,7 @@ Aggregate
   - count rows
   Table patients (unit bigint)
 ---- post
-SELECT (SELECT _r1."m1" AS "count" FROM _r1) AS v, (SELECT _r2."m1" AS "count" FROM _r2) AS p
+SELECT (SELECT _r1."m1" AS "count" FROM _r1) AS "v", (SELECT _r2."m1" AS "count" FROM _r2) AS "p"
 ---- output
 v BIGINT
 p BIGINT
@@ -98,9 +98,40 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-WITH w AS (SELECT _r1."k1" AS "kind", _r1."m1" AS n FROM _r1) SELECT a.kind AS "kind", a.n AS "n", b.n AS "n" FROM w AS a JOIN w AS b ON a.kind <> b.kind
+WITH w AS (SELECT _r1."k1" AS "kind", _r1."m1" AS "n" FROM _r1) SELECT a.kind AS "kind", a.n AS "n", b.n AS "n" FROM w AS a JOIN w AS b ON a.kind <> b.kind
 ---- output
 kind VARCHAR
+n BIGINT
+n BIGINT
+
+-- case: a CTE may be named like the table that it reads
+WITH visits AS (SELECT cost FROM visits WHERE kind = 'urgent') SELECT COUNT(*) FROM visits
+---- plan
+Aggregate
+  - count rows
+  Project cost_2 = cost
+    Filter kind = 'urgent'
+      Table visits (unit bigint)
+
+-- case: a CTE reads what was in scope where it is written
+WITH a AS (SELECT cost FROM visits), visits AS (SELECT birth_year AS cost FROM patients) SELECT (SELECT COUNT(*) FROM a), (SELECT SUM(cost) FROM visits)
+---- plan
+_r1:
+Aggregate
+  - count rows
+  Project cost_2 = cost
+    Table visits (unit bigint)
+_r2:
+Aggregate
+  - sum cost
+  Project cost = birth_year
+    Table patients (unit bigint)
+
+-- case: generated rows beside a release
+SELECT g.n, r.n FROM generate_series(1, 2) AS g(n) CROSS JOIN (SELECT COUNT(*) AS n FROM visits) r
+---- post
+SELECT g.n AS "n", r.n AS "n" FROM GENERATE_SERIES(1, 2) AS g(n) CROSS JOIN (SELECT _r1."m1" AS "n" FROM _r1) AS r
+---- output
 n BIGINT
 n BIGINT
 
@@ -144,6 +175,6 @@ sample UUID
 -- case: no private rows, no release
 SELECT x * 2 AS y FROM (VALUES (1), (2)) AS v(x)
 ---- post
-SELECT x * 2 AS y FROM (VALUES (1), (2)) AS v(x)
+SELECT x * 2 AS "y" FROM (VALUES (1), (2)) AS v(x)
 ---- output
 y INTEGER

@@ -24,6 +24,14 @@ LINE 1: SELECT SUM(cost / nights) FROM visits
                ^
 HINT:  Declare bounds for visits.cost in the schema, or write SUM(CLIP(cost, 0, 100)) with bounds of your own.
 
+-- case: a sum of NULL
+SELECT SUM(NULL) FROM visits
+---- error
+ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+LINE 1: SELECT SUM(NULL) FROM visits
+               ^
+HINT:  Declare bounds for the column in the schema, or write SUM(CLIP(the column, 0, 100)) with bounds of your own.
+
 -- case: one bound is not enough
 SELECT SUM(score) FROM visits WHERE score > 0
 ---- error

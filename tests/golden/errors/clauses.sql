@@ -41,15 +41,14 @@ LINE 1: SELECT SUM(cost ORDER BY at) FROM visits
 -- case: LIMIT within an aggregate
 SELECT SUM(cost LIMIT 5) FROM visits
 ---- error
-ERROR 42883 (UnknownFunction):  LIMIT is not supported over private rows
+ERROR 0A000 (Unsupported):  LIMIT is not supported over private rows
 LINE 1: SELECT SUM(cost LIMIT 5) FROM visits
                    ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
 
 -- case: COUNT of two columns
 SELECT COUNT(ward, kind) FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  a second argument is not supported in COUNT() over private rows
+ERROR 0A000 (Unsupported):  a second argument is not supported over private rows
 LINE 1: SELECT COUNT(ward, kind) FROM visits
                            ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -71,24 +70,22 @@ LINE 1: SELECT COUNT(DISTINCT patient_id) FILTER (WHERE cost > 1) FROM visits
 -- case: ROLLUP
 SELECT kind, COUNT(*) FROM visits GROUP BY ROLLUP (kind)
 ---- error
-ERROR 42883 (UnknownFunction):  ROLLUP is not supported over private rows
+ERROR 0A000 (Unsupported):  ROLLUP is not supported over private rows
 LINE 1: SELECT kind, COUNT(*) FROM visits GROUP BY ROLLUP (kind)
                                                            ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
 
 -- case: CUBE
 SELECT kind, COUNT(*) FROM visits GROUP BY kind WITH CUBE
 ---- error
-ERROR 0A000 (Unsupported):  CUBE is not supported in GROUP over private rows
+ERROR 0A000 (Unsupported):  CUBE is not supported over private rows
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 
 -- case: GROUPING SETS
 SELECT kind, COUNT(*) FROM visits GROUP BY GROUPING SETS ((kind), ())
 ---- error
-ERROR 42883 (UnknownFunction):  GROUPING SETS is not supported over private rows
+ERROR 0A000 (Unsupported):  GROUPING SETS is not supported over private rows
 LINE 1: SELECT kind, COUNT(*) FROM visits GROUP BY GROUPING SETS ((kind), ())
                                                                    ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
 
 -- case: GROUP BY ALL with a key
 SELECT kind, COUNT(*) FROM visits GROUP BY ALL ward
@@ -100,7 +97,7 @@ LINE 1: SELECT kind, COUNT(*) FROM visits GROUP BY ALL ward
 -- case: PIVOT
 SELECT * FROM visits PIVOT (SUM(cost) FOR kind IN ('urgent'))
 ---- error
-ERROR 0A000 (Unsupported):  PIVOT is not supported in TABLE over private rows
+ERROR 0A000 (Unsupported):  PIVOT is not supported over private rows
 LINE 1: SELECT * FROM visits PIVOT (SUM(cost) FOR kind IN ('urgent'))
                                     ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -108,7 +105,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: QUALIFY below an aggregate
 SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY cost > 1) s
 ---- error
-ERROR 0A000 (Unsupported):  QUALIFY is not supported in SELECT over private rows
+ERROR 0A000 (Unsupported):  QUALIFY is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY cost > 1) s
                                                               ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -116,27 +113,53 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: FOR UPDATE
 SELECT COUNT(*) FROM visits FOR UPDATE
 ---- error
-ERROR 0A000 (Unsupported):  FOR UPDATE is not supported in SELECT over private rows
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+ERROR 0A000 (Unsupported):  FOR UPDATE is not supported
+HINT:  Leave it out.
 
 -- case: FOR UPDATE of aggregated rows
 SELECT n FROM (SELECT COUNT(*) AS n FROM visits) s FOR UPDATE
 ---- error
-ERROR 0A000 (Unsupported):  FOR UPDATE is not supported in SELECT over private rows
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+ERROR 0A000 (Unsupported):  FOR UPDATE is not supported
+HINT:  Leave it out.
 
 -- case: INTO
 SELECT COUNT(*) INTO t FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  INTO is not supported in SELECT over private rows
-LINE 1: SELECT COUNT(*) INTO t FROM visits
-                             ^
+ERROR 0A000 (Unsupported):  INTO is not supported
+HINT:  Leave it out.
+
+-- case: WITH TIES
+SELECT kind, COUNT(*) FROM visits GROUP BY kind ORDER BY 2 FETCH FIRST 1 ROWS WITH TIES
+---- error
+ERROR 0A000 (Unsupported):  FETCH … WITH TIES and PERCENT are not supported
+HINT:  LIMIT takes a number of rows.
+
+-- case: COUNT(* EXCLUDE)
+SELECT COUNT(* EXCLUDE (cost)) FROM visits
+---- error
+ERROR 0A000 (Unsupported):  EXCEPT is not supported over private rows
+LINE 1: SELECT COUNT(* EXCLUDE (cost)) FROM visits
+                                ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+
+-- case: a join without FROM
+WITH a AS (SELECT cost FROM visits) SELECT AVG(cost) JOIN patients p ON TRUE
+---- error
+ERROR 42601 (InvalidSyntax):  a JOIN needs a FROM before it
+LINE 1: WITH a AS (SELECT cost FROM visits) SELECT AVG(cost) JOIN patients p ON TRUE
+                                                                  ^
+
+-- case: an alias that is no name
+SELECT COUNT(*) $1 FROM visits
+---- error
+ERROR 42601 (InvalidSyntax):  an alias is a name
+LINE 1: SELECT COUNT(*) $1 FROM visits
+                         ^
 
 -- case: a recursive CTE
 WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT * FROM t
 ---- error
-ERROR 0A000 (Unsupported):  RECURSIVE is not supported in WITH over private rows
+ERROR 0A000 (Unsupported):  RECURSIVE is not supported over private rows
 LINE 1: WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT * FROM t
                        ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -151,7 +174,7 @@ LINE 1: WITH t AS (DELETE FROM visits RETURNING *) SELECT COUNT(*) FROM t
 -- case: columns of a CTE's alias
 WITH t(a) AS (SELECT cost FROM visits) SELECT SUM(a) FROM t
 ---- error
-ERROR 0A000 (Unsupported):  a list of column names is not supported in an alias over private rows
+ERROR 0A000 (Unsupported):  a list of column names is not supported over private rows
 LINE 1: WITH t(a) AS (SELECT cost FROM visits) SELECT SUM(a) FROM t
                ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -159,7 +182,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: columns of a table's alias
 SELECT SUM(a) FROM visits AS v(a)
 ---- error
-ERROR 0A000 (Unsupported):  a list of column names is not supported in an alias over private rows
+ERROR 0A000 (Unsupported):  a list of column names is not supported over private rows
 LINE 1: SELECT SUM(a) FROM visits AS v(a)
                                        ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -167,7 +190,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: columns of a sub-select's alias
 SELECT SUM(a) FROM (SELECT cost FROM visits) AS s(a)
 ---- error
-ERROR 0A000 (Unsupported):  a list of column names is not supported in an alias over private rows
+ERROR 0A000 (Unsupported):  a list of column names is not supported over private rows
 LINE 1: SELECT SUM(a) FROM (SELECT cost FROM visits) AS s(a)
                                                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -191,7 +214,7 @@ HINT:  Aggregate on each side: set operations of aggregated rows are fine.
 -- case: LIMIT of a statement in parentheses
 (SELECT COUNT(*) FROM visits) LIMIT 1
 ---- error
-ERROR 0A000 (Unsupported):  LIMIT is not supported in a sub-select over private rows
+ERROR 0A000 (Unsupported):  LIMIT is not supported over private rows
 LINE 1: (SELECT COUNT(*) FROM visits) LIMIT 1
                                             ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -206,7 +229,7 @@ LINE 1: SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)
 -- case: IN with a sub-select
 SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits)
 ---- error
-ERROR 0A000 (Unsupported):  a sub-select is not supported in IN over private rows
+ERROR 0A000 (Unsupported):  a sub-select is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits)
                                                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -228,7 +251,7 @@ LINE 1: SELECT floor FROM Wards
 -- case: ONLY
 SELECT COUNT(*) FROM ONLY visits
 ---- error
-ERROR 0A000 (Unsupported):  ONLY is not supported in TABLE over private rows
+ERROR 0A000 (Unsupported):  ONLY is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM ONLY visits
                                   ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -236,7 +259,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: a table's history
 SELECT COUNT(*) FROM visits FOR SYSTEM_TIME AS OF '2024-01-01'
 ---- error
-ERROR 0A000 (Unsupported):  VERSION is not supported in TABLE over private rows
+ERROR 0A000 (Unsupported):  VERSION is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits FOR SYSTEM_TIME AS OF '2024-01-01'
                                                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -244,13 +267,13 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: a table hint
 SELECT COUNT(*) FROM visits WITH (NOLOCK)
 ---- error
-ERROR 0A000 (Unsupported):  a table hint is not supported in TABLE over private rows
+ERROR 0A000 (Unsupported):  a table hint is not supported over private rows
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 
 -- case: LATERAL VIEW
 SELECT COUNT(*) FROM visits LATERAL VIEW explode(note) t AS y
 ---- error
-ERROR 0A000 (Unsupported):  LATERAL is not supported in SELECT over private rows
+ERROR 0A000 (Unsupported):  LATERAL is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits LATERAL VIEW explode(note) t AS y
                                                  ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -258,7 +281,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: DISTRIBUTE BY
 SELECT COUNT(*) FROM visits DISTRIBUTE BY ward
 ---- error
-ERROR 0A000 (Unsupported):  DISTRIBUTE is not supported in SELECT over private rows
+ERROR 0A000 (Unsupported):  DISTRIBUTE is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits DISTRIBUTE BY ward
                                                   ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -266,7 +289,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: * EXCLUDE
 SELECT * EXCLUDE (note) FROM visits LIMIT 0
 ---- error
-ERROR 0A000 (Unsupported):  EXCEPT is not supported in STAR over private rows
+ERROR 0A000 (Unsupported):  EXCEPT is not supported over private rows
 LINE 1: SELECT * EXCLUDE (note) FROM visits LIMIT 0
                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -274,7 +297,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: BETWEEN SYMMETRIC
 SELECT COUNT(*) FROM visits WHERE cost BETWEEN SYMMETRIC 5 AND 1
 ---- error
-ERROR 0A000 (Unsupported):  SYMMETRIC is not supported in BETWEEN over private rows
+ERROR 0A000 (Unsupported):  SYMMETRIC is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE cost BETWEEN SYMMETRIC 5 AND 1
                                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -282,10 +305,9 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: IS DISTINCT FROM
 SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 5
 ---- error
-ERROR 42883 (UnknownFunction):  IS DISTINCT FROM is not supported over private rows
+ERROR 0A000 (Unsupported):  IS DISTINCT FROM is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 5
                                           ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
 
 -- case: a regular expression
 SELECT COUNT(*) FROM visits WHERE ward ~ '^a'
@@ -298,10 +320,9 @@ HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, great
 -- case: a row value
 SELECT COUNT(*) FROM visits WHERE (cost, score) = (1, 2)
 ---- error
-ERROR 42883 (UnknownFunction):  a list of values is not supported over private rows
+ERROR 0A000 (Unsupported):  a list of values is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE (cost, score) = (1, 2)
                                            ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
 
 -- case: a cast with a length
 SELECT CAST(note AS varchar(3)), COUNT(*) FROM visits GROUP BY 1
@@ -314,7 +335,7 @@ HINT:  substring(x, 1, 3) cuts text to 3 characters.
 -- case: a cast with a format
 SELECT COUNT(CAST(note AS date FORMAT 'YYYY')) FROM visits
 ---- error
-ERROR 42883 (UnknownFunction):  STR_TO_DATE() is not supported over private rows
+ERROR 42883 (UnknownFunction):  a format is not supported over private rows
 LINE 1: SELECT COUNT(CAST(note AS date FORMAT 'YYYY')) FROM visits
                           ^
 HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
@@ -322,7 +343,7 @@ HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, great
 -- case: TRIM with a side
 SELECT trim(LEADING 'x' FROM note), COUNT(*) FROM visits GROUP BY 1
 ---- error
-ERROR 0A000 (Unsupported):  POSITION is not supported in TRIM() over private rows
+ERROR 0A000 (Unsupported):  BOTH, LEADING or TRAILING is not supported over private rows
 LINE 1: SELECT trim(LEADING 'x' FROM note), COUNT(*) FROM visits GROUP BY 1
                             ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -337,10 +358,8 @@ LINE 1: SELECT COUNT(*), $1 FROM visits
 -- case: SELECT AS STRUCT
 SELECT AS STRUCT COUNT(*) AS n FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  KIND is not supported in SELECT over private rows
-LINE 1: SELECT AS STRUCT COUNT(*) AS n FROM visits
-                         ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+ERROR 0A000 (Unsupported):  AS STRUCT or VALUE is not supported
+HINT:  Leave it out.
 
 -- case: a column qualified by a schema that is not there
 SELECT SUM(secret.visits.cost) FROM visits

@@ -6,7 +6,7 @@ SELECT ward, COUNT(*) FROM visits
 ERROR 42803 (GroupingError):  column "ward" must appear in GROUP BY or in an aggregate
 LINE 1: SELECT ward, COUNT(*) FROM visits
                ^
-HINT:  Add it to GROUP BY, or write SUM(ward), AVG(ward) or COUNT(ward).
+HINT:  Add it to GROUP BY, or write COUNT(ward).
 
 -- case: a column that is not a key
 SELECT ward, COUNT(*) FROM visits GROUP BY kind
@@ -14,7 +14,7 @@ SELECT ward, COUNT(*) FROM visits GROUP BY kind
 ERROR 42803 (GroupingError):  column "ward" must appear in GROUP BY or in an aggregate
 LINE 1: SELECT ward, COUNT(*) FROM visits GROUP BY kind
                ^
-HINT:  Add it to GROUP BY, or write SUM(ward), AVG(ward) or COUNT(ward).
+HINT:  Add it to GROUP BY, or write COUNT(ward).
 
 -- case: in HAVING
 SELECT kind, COUNT(*) FROM visits GROUP BY kind HAVING cost > 1

@@ -73,7 +73,7 @@ LINE 1: SELECT COUNT(*) FROM visits CROSS JOIN patients
 -- case: NATURAL JOIN
 SELECT COUNT(*) FROM visits NATURAL JOIN patients
 ---- error
-ERROR 0A000 (Unsupported):  NATURAL, ASOF or another method is not supported in JOIN over private rows
+ERROR 0A000 (Unsupported):  NATURAL, ASOF or another method is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits NATURAL JOIN patients
                                                  ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.

@@ -80,6 +80,6 @@ LINE 1: WITH _r1 AS (SELECT COUNT(*) FROM visits) SELECT * FROM _r1
 -- case: a star of no table
 SELECT x.* FROM visits LIMIT 0
 ---- error
-ERROR 42703 (UnknownColumn):  there is no table "x" in FROM
+ERROR 42P01 (UnknownTable):  there is no table "x" in FROM
 LINE 1: SELECT x.* FROM visits LIMIT 0
                ^

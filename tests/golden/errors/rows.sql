@@ -22,7 +22,7 @@ SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
 ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
                ^
-HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM v GROUP BY cost.
+HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM visits GROUP BY cost.
 
 -- case: rows with LIMIT
 SELECT ward FROM visits LIMIT 5
@@ -43,7 +43,7 @@ HINT:  Aggregate first, then use LIMIT in the outer SELECT.
 -- case: OFFSET below an aggregate
 SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
 ---- error
-ERROR 0A000 (Unsupported):  OFFSET is not supported in SELECT over private rows
+ERROR 0A000 (Unsupported):  OFFSET is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
                                                           ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -59,7 +59,7 @@ HINT:  Aggregate first, then use LIMIT in the outer SELECT.
 -- case: DISTINCT ON
 SELECT DISTINCT ON (ward) ward, kind FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  ON is not supported in DISTINCT over private rows
+ERROR 0A000 (Unsupported):  DISTINCT ON is not supported over private rows
 LINE 1: SELECT DISTINCT ON (ward) ward, kind FROM visits
                             ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -67,7 +67,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: TABLESAMPLE
 SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
 ---- error
-ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported in TABLE over private rows
+ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
                                                            ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
@@ -75,7 +75,7 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: TABLESAMPLE of a sub-select
 SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
 ---- error
-ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported in a sub-select over private rows
+ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
                                                                       ^
 HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.

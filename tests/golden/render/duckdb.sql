@@ -12,15 +12,15 @@ SELECT COUNT(*), SUM(cost) FROM visits
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "cost" AS "x1" FROM (SELECT t."patient_id" AS _uid, t."cost" AS "cost" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL)),
 weights AS MATERIALIZED (SELECT _uid, 524288 // COUNT(*) AS _weight FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-part1 AS (SELECT SUM((((v1 - 0) * _weight) >> 4)) AS "c1_above", SUM((((10000 - v1) * _weight) >> 4)) AS "c1_below", SUM(((CAST(10000 AS BIGINT) * _weight) >> 4)) FILTER (WHERE v1 IS NULL) AS "c1_missing" FROM (SELECT *, CASE WHEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) BETWEEN 0 AND 10000 THEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('2500.0' AS DOUBLE) THEN CAST(10000 AS BIGINT) ELSE CAST(0 AS BIGINT) END END AS v1 FROM (SELECT rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)))
-SELECT CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below", CAST(LEAST(GREATEST(COALESCE(part1."c1_missing", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_missing" FROM part1
+part1 AS (SELECT SUM((((v1 - 0) * _weight) >> 4)) AS "c1_above", SUM((((10000 - v1) * _weight) >> 4)) AS "c1_below" FROM (SELECT *, COALESCE(CASE WHEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) BETWEEN 0 AND 10000 THEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('2500.0' AS DOUBLE) THEN CAST(10000 AS BIGINT) ELSE CAST(0 AS BIGINT) END END, CAST(0 AS BIGINT)) AS v1 FROM (SELECT rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)))
+SELECT CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below" FROM part1
 
 -- case: weights by group with listed keys
 SELECT kind, COUNT(*), AVG(cost) FROM visits GROUP BY kind
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "kind" AS "k1", "cost" AS "x1" FROM (SELECT * FROM (SELECT t."patient_id" AS _uid, CASE WHEN t."kind" IN ('urgent', 'planned') THEN t."kind" END AS "kind", t."cost" AS "cost" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) WHERE (NOT ("kind" IS NULL)))),
 heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1") GROUP BY _uid),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1") GROUP BY _uid HAVING SUM(n) > 8),
 part1 AS (SELECT "k1", SUM((((v1 - 0) * _weight) >> 4)) AS "c1_above", SUM((((10000 - v1) * _weight) >> 4)) AS "c1_below", SUM(((CAST(10000 AS BIGINT) * _weight) >> 4)) FILTER (WHERE v1 IS NULL) AS "c1_missing" FROM (SELECT *, CASE WHEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) BETWEEN 0 AND 10000 THEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('2500.0' AS DOUBLE) THEN CAST(10000 AS BIGINT) ELSE CAST(0 AS BIGINT) END END AS v1 FROM (SELECT rows1."k1", rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)) GROUP BY "k1"),
 listed AS (SELECT * FROM (VALUES (0, 'urgent'), (1, 'planned')) AS listed("_order", "k1"))
 SELECT listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below", CAST(LEAST(GREATEST(COALESCE(part1."c1_missing", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_missing"
@@ -32,13 +32,10 @@ ORDER BY listed."_order"
 SELECT ward, COUNT(*) FROM visits GROUP BY ward
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "ward" AS "k1" FROM (SELECT t."patient_id" AS _uid, CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL)),
-pairs1 AS MATERIALIZED (SELECT DISTINCT _uid, "k1" FROM rows1),
-many1 AS MATERIALIZED (SELECT _uid FROM pairs1 GROUP BY _uid HAVING COUNT(*) > 4),
-kept1 AS MATERIALIZED (SELECT _uid, "k1" FROM pairs1 ANTI JOIN many1 USING (_uid) UNION ALL SELECT _uid, "k1" FROM (SELECT _uid, "k1", row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1"), "k1") AS place FROM pairs1 SEMI JOIN many1 USING (_uid)) WHERE place <= 4),
-sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM kept1 GROUP BY _uid),
-part1 AS (SELECT "k1", SUM(CAST(floor(65536 / sqrt(t) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM kept1 JOIN sizes1 USING (_uid) GROUP BY "k1"),
-heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1") GROUP BY _uid),
+pairs1 AS MATERIALIZED (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k1"),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+part1 AS (SELECT "k1", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k1", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k1", t FROM (SELECT "k1", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1"), "k1") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k1"),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM pairs1 GROUP BY _uid HAVING SUM(n) > 8),
 part2 AS (SELECT "k1", SUM(_weight) AS "rows" FROM (SELECT rows1."k1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid) GROUP BY "k1")
 SELECT part1."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."rows", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "rows"
 FROM part1
@@ -49,18 +46,35 @@ ORDER BY part1."k1" NULLS LAST
 SELECT ward, sex, SUM(paid) FROM visits JOIN patients USING (patient_id) GROUP BY ward, sex
 ---- duckdb
 WITH rows1 AS MATERIALIZED (SELECT _uid, "sex" AS "k1", "ward" AS "k2", "paid" AS "x1" FROM (SELECT l.*, r."patient_id_2", r."sex" FROM (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id", CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward", t."paid" AS "paid" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) AS l INNER JOIN (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id_2", CASE WHEN t."sex" IN ('f', 'm', 'x') THEN t."sex" END AS "sex" FROM "patients" AS t WHERE t."patient_id" IS NOT NULL) AS r ON l._uid = r._uid AND ("patient_id" = "patient_id_2"))),
-pairs1 AS MATERIALIZED (SELECT DISTINCT _uid, "k2" FROM rows1),
-many1 AS MATERIALIZED (SELECT _uid FROM pairs1 GROUP BY _uid HAVING COUNT(*) > 4),
-kept1 AS MATERIALIZED (SELECT _uid, "k2" FROM pairs1 ANTI JOIN many1 USING (_uid) UNION ALL SELECT _uid, "k2" FROM (SELECT _uid, "k2", row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k2"), "k2") AS place FROM pairs1 SEMI JOIN many1 USING (_uid)) WHERE place <= 4),
-sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM kept1 GROUP BY _uid),
-part1 AS (SELECT "k2", SUM(CAST(floor(65536 / sqrt(t) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM kept1 JOIN sizes1 USING (_uid) GROUP BY "k2"),
-heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k2") GROUP BY _uid),
+pairs1 AS MATERIALIZED (SELECT _uid, "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k2"),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+part1 AS (SELECT "k2", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k2", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k2", t FROM (SELECT "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k2"), "k2") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k2"),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM pairs1 GROUP BY _uid HAVING SUM(n) > 8),
 part2 AS (SELECT "k1", "k2", SUM(((v1 * _weight) // 256)) AS "c1" FROM (SELECT *, CASE WHEN TRY_CAST((TRY_CAST("x1" AS DOUBLE) * CAST('100.0' AS DOUBLE)) AS BIGINT) BETWEEN -10000 AND 100000 THEN TRY_CAST((TRY_CAST("x1" AS DOUBLE) * CAST('100.0' AS DOUBLE)) AS BIGINT) WHEN isfinite(TRY_CAST("x1" AS DOUBLE)) THEN CASE WHEN TRY_CAST("x1" AS DOUBLE) > CAST('450.0' AS DOUBLE) THEN CAST(100000 AS BIGINT) ELSE CAST(-10000 AS BIGINT) END END AS v1 FROM (SELECT rows1."k1", rows1."k2", rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)) GROUP BY "k1", "k2"),
 listed AS (SELECT * FROM (VALUES (0, 'f'), (1, 'm'), (2, 'x'), (3, CAST(NULL AS VARCHAR))) AS listed("_order", "k1"))
 SELECT part1."k2", listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."c1", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1"
 FROM part1 CROSS JOIN listed
 LEFT JOIN part2 ON part2."k1" IS NOT DISTINCT FROM listed."k1" AND part2."k2" IS NOT DISTINCT FROM part1."k2"
+ORDER BY part1."k2" NULLS LAST, listed."_order"
+
+-- case: mixed keys, both of which spread a unit's rows
+SELECT ward, kind, COUNT(*), COUNT(DISTINCT patient_id) FROM visits GROUP BY ward, kind
+---- duckdb
+WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "kind" AS "k1", "ward" AS "k2" FROM (SELECT * FROM (SELECT t."patient_id" AS _uid, CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward", CASE WHEN t."kind" IN ('urgent', 'planned') THEN t."kind" END AS "kind" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) WHERE (NOT ("kind" IS NULL)))),
+pairs1 AS MATERIALIZED (SELECT _uid, "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k2"),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+part1 AS (SELECT "k2", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k2", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k2", t FROM (SELECT "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k2"), "k2") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k2"),
+heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, "k1", "k2", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1", "k2") GROUP BY _uid HAVING SUM(n) > 8),
+part2 AS (SELECT "k1", "k2", SUM(_weight) AS "rows" FROM (SELECT rows1."k1", rows1."k2", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid) GROUP BY "k1", "k2"),
+pairs2 AS MATERIALIZED (SELECT _uid, "k1", "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k1", "k2"),
+sizes3 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs2 GROUP BY _uid),
+part3 AS (SELECT "k1", "k2", SUM(1) AS "units" FROM (SELECT "k1", "k2", t FROM pairs2 JOIN sizes3 USING (_uid) WHERE t <= 8 UNION ALL SELECT "k1", "k2", t FROM (SELECT "k1", "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1", "k2"), "k1", "k2") AS place FROM pairs2 JOIN sizes3 USING (_uid) WHERE t > 8) WHERE place <= 8) GROUP BY "k1", "k2"),
+listed AS (SELECT * FROM (VALUES (0, 'urgent'), (1, 'planned')) AS listed("_order", "k1"))
+SELECT part1."k2", listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."rows", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "rows", CAST(LEAST(GREATEST(COALESCE(part3."units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "units"
+FROM part1 CROSS JOIN listed
+LEFT JOIN part2 ON part2."k1" IS NOT DISTINCT FROM listed."k1" AND part2."k2" IS NOT DISTINCT FROM part1."k2"
+LEFT JOIN part3 ON part3."k1" IS NOT DISTINCT FROM listed."k1" AND part3."k2" IS NOT DISTINCT FROM part1."k2"
 ORDER BY part1."k2" NULLS LAST, listed."_order"
 
 -- case: two hops, with Laplace noise
@@ -83,9 +97,9 @@ ORDER BY listed."_order"
 SELECT kind, yes_page, COUNT(*), SUM(change) FROM (SELECT kind, page = 'x''y' AS yes_page, change FROM events) s GROUP BY 1, 2
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT "kind_2" AS "k1", "yes_page" AS "k2", "change_2" AS "x1" FROM (SELECT * FROM (SELECT "kind" AS "kind_2", ("page" = 'x''y') AS "yes_page", "change" AS "change_2" FROM (SELECT CASE WHEN t."kind" IN ('open', 'click', 'buy') THEN t."kind" END AS "kind", CASE WHEN length(t."page") <= 1024 THEN t."page" END AS "page", (CASE WHEN TRY_CAST(t."change" AS DOUBLE) BETWEEN CAST('-1.0' AS DOUBLE) AND CAST('1.0' AS DOUBLE) THEN TRY_CAST(t."change" AS DOUBLE) WHEN isfinite(TRY_CAST(t."change" AS DOUBLE)) THEN CASE WHEN TRY_CAST(t."change" AS DOUBLE) < CAST('-1.0' AS DOUBLE) THEN CAST('-1.0' AS DOUBLE) ELSE CAST('1.0' AS DOUBLE) END END + CAST('0.0' AS DOUBLE)) AS "change" FROM "events" AS t)) WHERE ((NOT ("kind_2" IS NULL)) AND (NOT ("yes_page" IS NULL))))),
-part1 AS (SELECT "k1", "k2", SUM(((v1 - -536870912) >> 2)) AS "c1_above", SUM(((536870912 - v1) >> 2)) AS "c1_below", SUM((CAST(1073741824 AS BIGINT) >> 2)) FILTER (WHERE v1 IS NULL) AS "c1_missing" FROM (SELECT *, CASE WHEN TRY_CAST(("x1" * CAST('536870912.0' AS DOUBLE)) AS BIGINT) BETWEEN -536870912 AND 536870912 THEN TRY_CAST(("x1" * CAST('536870912.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('0.0' AS DOUBLE) THEN CAST(536870912 AS BIGINT) ELSE CAST(-536870912 AS BIGINT) END END AS v1 FROM rows1) GROUP BY "k1", "k2"),
+part1 AS (SELECT "k1", "k2", (SUM(v1) - COUNT(v1) * CAST(-8388608 AS HUGEINT)) AS "c1_above", (COUNT(v1) * CAST(8388608 AS HUGEINT) - SUM(v1)) AS "c1_below" FROM (SELECT *, COALESCE(CASE WHEN TRY_CAST(("x1" * CAST('8388608.0' AS DOUBLE)) AS BIGINT) BETWEEN -8388608 AND 8388608 THEN TRY_CAST(("x1" * CAST('8388608.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('0.0' AS DOUBLE) THEN CAST(8388608 AS BIGINT) ELSE CAST(-8388608 AS BIGINT) END END, CAST(0 AS BIGINT)) AS v1 FROM rows1) GROUP BY "k1", "k2"),
 listed AS (SELECT * FROM (VALUES (0, 'open', FALSE), (1, 'open', TRUE), (2, 'click', FALSE), (3, 'click', TRUE), (4, 'buy', FALSE), (5, 'buy', TRUE)) AS listed("_order", "k1", "k2"))
-SELECT listed."k1", listed."k2", CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below", CAST(LEAST(GREATEST(COALESCE(part1."c1_missing", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_missing"
+SELECT listed."k1", listed."k2", CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below"
 FROM listed
 LEFT JOIN part1 ON part1."k1" IS NOT DISTINCT FROM listed."k1" AND part1."k2" IS NOT DISTINCT FROM listed."k2"
 ORDER BY listed."_order"

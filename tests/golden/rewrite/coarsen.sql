@@ -20,7 +20,7 @@ SELECT SUM(weight) FROM patients
 ---- rewritten
 Gather
   Sum
-    - c1: x1 in steps of 1/4194304, 8388608 to 1258291200, divided by 2^11
+    - c1: x1 in steps of 1/65536, 131072 to 19660800, divided by 2^5
     Project x1 = weight
       Scan patients (unit patient_id, one row per unit)
         - weight, double, as stored
@@ -33,7 +33,7 @@ SELECT SUM(cost), SUM(paid), COUNT(*) FROM visits
 ---- rewritten
 Gather
   Sum
-    - c1_above, c1_below, c1_missing: moments of x1 in steps of 1/2, 0 to 10000, divided by 2^5
+    - c1_above, c1_below: moments of x1 in steps of 1/2, 0 to 10000, NULL as 0, divided by 2^5
     - c2: x2 in steps of 1/100, -10000 to 100000, divided by 2^8
     Weigh each unit as at most 8 rows, l2 norm
       Project x1 = cost, x2 = paid
@@ -41,7 +41,7 @@ Gather
           - cost, double, grid 1/2, as stored
           - paid, decimal(10,2), as stored
 ---- privacy
-c1_above, c1_below, c1_missing: l1 163840000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 1.15314e+09; rho 0.0100936, delta 0
+c1_above, c1_below: l1 163840000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 1.15314e+09; rho 0.0100936, delta 0
 c2: l1 204800000, l2² 41943040000000000, linf 204800000; grid 1/25600; gaussian 1.44143e+09; rho 0.0100936, delta 0
 loss: rho 0.0201871, delta 0
 

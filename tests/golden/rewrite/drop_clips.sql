@@ -40,7 +40,7 @@ SELECT SUM(cost), SUM(cost * 2) FROM visits
 ---- rewritten
 Gather
   Sum
-    - c1: x1 in steps of 1/131072, 0 to 1310720000, divided by 2^22
+    - c1: x1 in steps of 1/2048, 0 to 20480000, divided by 2^16
     - c2: x2 in steps of 1/2, 0 to 10000, divided by 2^5
     Weigh each unit as at most 8 rows, l2 norm
       Project x1 = cost * 2, x2 = cost

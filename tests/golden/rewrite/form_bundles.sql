@@ -104,6 +104,6 @@ Gather by k1 text
         Scan visits (unit patient_id)
           - kind, text of 'urgent', 'planned'
 ---- privacy
-rows: l1 274877906944, l2² 274877906944, linf 524288; grid 1/65536; gaussian 3.69005e+06; rho 0.0100936, delta 0
+rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 3.69005e+06; rho 0.0100936, delta 0
 units: l1 2, l2² 2, linf 1; grid 1; gaussian 9.95354; rho 0.0100936, delta 0
 loss: rho 0.0201871, delta 0

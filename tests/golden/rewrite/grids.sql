@@ -38,17 +38,29 @@ SELECT SUM(weight) FROM patients
 ---- rewritten
 Gather
   Sum
-    - c1: x1 in steps of 1/4194304, 8388608 to 1258291200, divided by 2^2
+    - c1: x1 in steps of 1/65536, 131072 to 19660800
     Project x1 = weight
       Scan patients (unit patient_id, one row per unit)
         - weight, double, as stored
+
+-- case: bounds of WHERE
+SELECT SUM(score) FROM visits WHERE score BETWEEN 0 AND 10
+---- rewritten
+Gather
+  Sum
+    - c1: x1 in steps of 1, 0 to 10
+    Weigh each unit as at most 8 rows, l2 norm
+      Project x1 = score
+        Filter (score >= 0) and (score <= 10)
+          Scan visits (unit patient_id)
+            - score, integer
 
 -- case: an expression of a column with a grid has none
 SELECT SUM(cost * 0.1) FROM visits
 ---- rewritten
 Gather
   Sum
-    - c1: x1 in steps of 1/4194304, 0 to 2097152000, divided by 2^22
+    - c1: x1 in steps of 1/65536, 0 to 32768000, divided by 2^16
     Weigh each unit as at most 8 rows, l2 norm
       Project x1 = cost * 0.1
         Scan visits (unit patient_id)

@@ -194,6 +194,31 @@ Gather by k1 decimal(10,2)
           Scan visits (unit patient_id)
             - paid, decimal(10,2) [-100, 1000]
 
+-- case: a value that WHERE excludes is no group
+SELECT sex, COUNT(*) FROM patients WHERE sex <> 'x' GROUP BY sex
+---- rewritten
+Gather by k1 text
+  - listed k1, 2 groups: 'f', 'm'
+  Sum by k1
+    - rows: rows
+    Project k1 = sex
+      Filter sex <> 'x'
+        Scan patients (unit patient_id, one row per unit)
+          - sex, text of 'f', 'm', 'x', NULL is a group
+
+-- case: a quotient by a literal is never NULL
+SELECT nights / 7, nights % 3, COUNT(*) FROM visits GROUP BY 1, 2
+---- rewritten
+Gather by k1 bigint, k2 bigint
+  - listed k1, k2, 9 groups: (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = nights % 3, k2 = nights // 7
+        Filter (not ((nights % 3) is null)) and (not ((nights // 7) is null))
+          Scan visits (unit patient_id)
+            - nights, smallint [0, 14], cast from integer
+
 -- case: too many public groups are selected instead
 SELECT date_trunc('hour', at), COUNT(*) FROM visits GROUP BY 1
 ---- rewritten

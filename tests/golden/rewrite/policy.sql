@@ -31,9 +31,9 @@ Gather by k1 text
       Scan users (unit user_id, one row per unit)
         - country, text
 ---- privacy
-selection selection_units: Gaussian threshold, at most 1 keys, scale 7.06592, above 41; rho 0.0100146, delta 4.83263e-09
-rows: l1 1, l2² 1, linf 1; grid 1; gaussian 7.06592; rho 0.0100146, delta 0
-loss: rho 0.0200291, delta 4.83263e-09
+selection selection_units: Gaussian threshold, at most 1 keys, scale 11.1722, above 64; rho 0.00400583, delta 6.51608e-09
+rows: l1 1, l2² 1, linf 1; grid 1; gaussian 5.5861; rho 0.0160233, delta 0
+loss: rho 0.0200291, delta 6.51608e-09
 
 -- case: an analyst's own cap where the owner sets none
 -- schema: uncapped

@@ -16,9 +16,9 @@ Gather by k1 text
         Scan visits (unit patient_id)
           - ward, text
 ---- privacy
-selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 463072, above 2740432; rho 0.0100146, delta 9.99999e-09
-rows: l1 274877906944, l2² 274877906944, linf 524288; grid 1/65536; gaussian 3.70458e+06; rho 0.0100146, delta 0
-loss: rho 0.0200291, delta 9.99999e-09
+selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 732182, above 4313961; rho 0.00400583, delta 9.99994e-09
+rows: l1 274877906944, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.92873e+06; rho 0.0160233, delta 0
+loss: rho 0.0200291, delta 9.99994e-09
 
 -- case: a key that depends on the unit: one group each
 SELECT birth_year + weight, COUNT(*) FROM patients GROUP BY 1
@@ -37,9 +37,9 @@ Gather by k1 double
         - birth_year, integer [1920, 2026]
         - weight, double [2, 300]
 ---- privacy
-selection selection_units: Gaussian threshold, at most 1 keys, scale 7.06592, above 41; rho 0.0100146, delta 4.83263e-09
-rows: l1 1, l2² 1, linf 1; grid 1; gaussian 7.06592; rho 0.0100146, delta 0
-loss: rho 0.0200291, delta 4.83263e-09
+selection selection_units: Gaussian threshold, at most 1 keys, scale 11.1722, above 64; rho 0.00400583, delta 6.51608e-09
+rows: l1 1, l2² 1, linf 1; grid 1; gaussian 5.5861; rho 0.0160233, delta 0
+loss: rho 0.0200291, delta 6.51608e-09
 
 -- case: with Laplace noise
 -- set: noise = laplace
@@ -53,16 +53,16 @@ Gather by k1 text
         - ward, text
         - cost, double, grid 1/2, as stored
   Sum by k1
-    - c1: x1 in steps of 1/2, 0 to 10000, divided by 2^3
+    - c1: x1 in steps of 1/2, 0 to 10000, divided by 2^2
     Weigh each unit as at most 8 rows, l1 norm by k1
       Project k1 = ward, x1 = cost
         Scan visits (unit patient_id)
           - ward, text
           - cost, double, grid 1/2, as stored
 ---- privacy
-selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 631681, above 3726318; rho 0.00538188, delta 9.99993e-09
-c1: l1 655360000, l2² 429496729600000000, linf 655360000; grid 1/16384; laplace 1.31072e+09; epsilon 0.5, rho 0.125, delta 0
-loss: rho 0.130382, delta 9.99993e-09
+selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 1.51118e+06, above 8868877; rho 0.000940372, delta 9.99998e-09
+c1: l1 1310720000, l2² 1717986918400000000, linf 1310720000; grid 1/32768; laplace 1.6384e+09; epsilon 0.8, rho 0.32, delta 0
+loss: rho 0.32094, delta 9.99998e-09
 
 -- case: a row unit
 -- schema: rows
@@ -80,9 +80,9 @@ Gather by k1 text
       Scan events (each row is a unit)
         - page, text
 ---- privacy
-selection selection_units: Gaussian threshold, at most 1 keys, scale 7.06592, above 41; rho 0.0100146, delta 4.83263e-09
-rows: l1 1, l2² 1, linf 1; grid 1; gaussian 7.06592; rho 0.0100146, delta 0
-loss: rho 0.0200291, delta 4.83263e-09
+selection selection_units: Gaussian threshold, at most 1 keys, scale 11.1722, above 64; rho 0.00400583, delta 6.51608e-09
+rows: l1 1, l2² 1, linf 1; grid 1; gaussian 5.5861; rho 0.0160233, delta 0
+loss: rho 0.0200291, delta 6.51608e-09
 
 -- case: change_one, two units at once
 -- schema: survey
@@ -101,9 +101,9 @@ Gather by k1 text
         Scan calls (unit person)
           - town, text
 ---- privacy
-selection selection_units: Gaussian threshold, at most 2 keys, scale 28.2637, above 166; rho 0.0100146, delta 9.50757e-09
-rows: l1 274877906944, l2² 549755813888, linf 524288; grid 1/65536; gaussian 5.23906e+06; rho 0.0100146, delta 0
-loss: rho 0.0200291, delta 9.50757e-09
+selection selection_units: Gaussian threshold, at most 2 keys, scale 44.6888, above 262; rho 0.00400583, delta 9.73875e-09
+rows: l1 274877906944, l2² 549755813888, linf 524288; grid 1/65536; gaussian 4.14184e+06; rho 0.0160233, delta 0
+loss: rho 0.0200291, delta 9.73875e-09
 
 -- case: keys alone
 SELECT DISTINCT ward FROM visits

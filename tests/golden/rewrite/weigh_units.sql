@@ -26,7 +26,7 @@ Gather by k1 text
           Scan visits (unit patient_id)
             - kind, text of 'urgent', 'planned'
 ---- privacy
-rows: l1 274877906944, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
+rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
 
 -- case: by group, L1 norm for Laplace noise
@@ -67,14 +67,14 @@ SELECT kind, COUNT(*), SUM(change) FROM events GROUP BY kind
 Gather by k1 text
   - listed k1, 3 groups: 'open', 'click', 'buy'
   Sum by k1
-    - c1_above, c1_below, c1_missing: moments of x1 in steps of 1/536870912, -536870912 to 536870912, divided by 2^2
+    - c1_above, c1_below: moments of x1 in steps of 1/8388608, -8388608 to 8388608, NULL as 0
     Project k1 = kind, x1 = change
       Filter not (kind is null)
         Scan events (each row is a unit)
           - kind, text of 'open', 'click', 'buy'
           - change, double, as stored
 ---- privacy
-c1_above, c1_below, c1_missing: l1 268435456, l2² 72057594037927936, linf 268435456; grid 1/134217728; gaussian 1.33594e+09; rho 0.0201871, delta 0
+c1_above, c1_below: l1 16777216, l2² 281474976710656, linf 16777216; grid 1/8388608; gaussian 8.34964e+07; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
 
 -- case: a key that depends on the unit does not spread its rows
@@ -181,7 +181,7 @@ SELECT answered, AVG(minutes) FROM calls GROUP BY answered
 Gather by k1 boolean
   - listed k1, 2 groups: false, true
   Sum by k1
-    - c1_above, c1_below: moments of x1 in steps of 1/33554432, 0 to 2013265920, divided by 2^20
+    - c1_above, c1_below: moments of x1 in steps of 1/524288, 0 to 31457280, divided by 2^14
     Weigh each unit as at most 4 rows, l1 norm by k1
       Project k1 = answered, x1 = minutes
         Filter not (answered is null)

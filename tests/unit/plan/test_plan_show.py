@@ -122,6 +122,7 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
         CountBundle("c1", X),
         SumBundle("c2", e.Quantise(X, Fraction(1), 0, 9)),
         MomentBundle("a", "b", "m", e.Quantise(X, Fraction(1), 0, 9)),
+        MomentBundle("d", "f", None, e.Quantise(X, Fraction(1), 0, 9), null_as=0),
     )
     sums = n.Sum(n.Weigh(KEYED, ("k",), 5, n.Norm.L1), ("k",), bundles)
     selection = n.CountUnits(KEYED, ("k",), "units", 4, False, True)
@@ -136,6 +137,7 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
         "    - c1: rows where x is not null",
         "    - c2: x in steps of 1, 0 to 9",
         "    - a, b, m: moments of x in steps of 1, 0 to 9",
+        "    - d, f: moments of x in steps of 1, 0 to 9, NULL as 0",
         "    Weigh each unit as at most 5 rows, l1 norm by k",
         "        Scan main.t (unit id)",
     ):

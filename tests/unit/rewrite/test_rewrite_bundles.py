@@ -58,6 +58,8 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
     if isinstance(bundle, CountBundle):
         present = len(values) if bundle.present is None else sum(value is not None for value in values)
         return {bundle.cell: present * whole}
+    if isinstance(bundle, MomentBundle) and bundle.null_as is not None:
+        values = [bundle.null_as if value is None else value for value in values]
     known = [value for value in values if value is not None]
     if isinstance(bundle, SumBundle):
         return {bundle.cell: sum(known) * whole}
@@ -70,7 +72,8 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
 
 @pytest.mark.parametrize(
     "aggregates",
-    ["COUNT(*), COUNT(paid), SUM(paid), AVG(paid)", "SUM(paid)", "COUNT(paid)", "COUNT(*)", "AVG(paid), SUM(paid)"],
+    ["COUNT(*), COUNT(paid), SUM(paid), AVG(paid)", "SUM(paid)", "COUNT(paid)", "COUNT(*)", "AVG(paid), SUM(paid)",
+     "COUNT(*), SUM(paid)"],
 )
 def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) -> None:
     values = [-10_000, 250, None, 100_000, None, 0]  # paid in cents: -100 to 1000

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.plan.expr import Column, Quantise
-from dpsql.rewrite.grids import MOST, quantise
+from dpsql.rewrite.grids import FINE, MOST, quantise
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, INTEGER, Type, decimal
 
@@ -46,8 +46,8 @@ def test_doubles_get_a_power_of_two_that_64_bits_hold(lower: object, upper: obje
     assert max(abs(value.lower), abs(value.upper)) <= MOST
     low, high = Fraction(str(lower)), Fraction(str(upper))
     spread, largest = high - low, max(abs(low), abs(high))
-    # At least 2^29 steps over the range, or all the precision that a double has beside an offset.
-    assert spread < grid or (value.upper - value.lower) >= 1 << 29 or largest / grid >= 1 << 42
+    # At least 2^FINE steps over the range, or nearly all that 64 bits have room for beside an offset.
+    assert spread < grid or spread / grid >= 1 << FINE or largest / grid >= 1 << 42
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-1, 1), (10**9, 10**9 + 1), (0, "1e300")])

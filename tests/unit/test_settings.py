@@ -1,0 +1,109 @@
+"""Settings: within the owner's policy, exactly as written, and back again."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpsql.calibrate import Noise
+from dpsql.errors import InvalidParameter
+from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy
+from dpsql.settings import NAMES, SessionSettings, change, defaults, reset, show
+
+PRIVACY = Privacy(
+    Neighbors.ADD_REMOVE,
+    "t.id",
+    Budget(Fraction(8), Fraction(1, 10**6)),
+    Budget(Fraction(1, 10), Fraction(1, 10**9)),
+    Contributions(20, 5),
+)
+UNCAPPED = replace(PRIVACY, contributions=Contributions())
+
+
+def changed(name: str, value: str, privacy: Privacy = PRIVACY) -> SessionSettings:
+    return change(defaults(privacy), privacy, name, value)
+
+
+def test_a_statement_starts_with_the_owners_values() -> None:
+    statement = defaults(PRIVACY).statement
+    assert (statement.epsilon, statement.delta) == (Fraction(1, 10), Fraction(1, 10**9))
+    assert (statement.rows, statement.groups, statement.noise) == (20, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("epsilon", "0.1", "0.1"),
+        ("epsilon", "1/3", "1/3"),
+        ("epsilon", "'2'", "2"),
+        ("epsilon", "1e-3", "0.001"),
+        ("delta", "0", "0"),
+        ("delta", "1e-9", "1E-9"),
+        ("contributions.rows", "20", "20"),
+        ("contributions.rows", "1", "1"),
+        ("contributions.groups", "3", "3"),
+        ("noise", "LAPLACE", "laplace"),
+        ("noise", "'gaussian'", "gaussian"),
+        ("noise", "auto", "auto"),
+        ("nonnegative", "on", "on"),
+        ("nonnegative", "FALSE", "off"),
+    ],
+)
+def test_a_setting_is_shown_as_it_was_set(name: str, value: str, shown: str) -> None:
+    assert show(changed(name, value), name) == shown
+
+
+def test_numbers_are_exact() -> None:
+    assert changed("epsilon", "0.1").statement.epsilon == Fraction(1, 10)
+    assert changed("delta", "1e-300").statement.delta == Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epsilon", "0"), ("epsilon", "-1"), ("epsilon", "nan"), ("epsilon", "inf"), ("epsilon", "much"),
+        ("epsilon", ""), ("epsilon", "1/0"), ("epsilon", "1e999999"), ("epsilon", "1e-999999"), ("epsilon", "1000001"),
+        ("epsilon", "-1/3"), ("delta", "1"), ("delta", "-1e-9"), ("delta", "nan"), ("delta", "x"),
+        ("contributions.rows", "0"), ("contributions.rows", "-1"), ("contributions.rows", "1.5"),
+        ("contributions.rows", "21"), ("contributions.rows", "none"), ("contributions.groups", "6"),
+        ("noise", "cauchy"), ("noise", ""), ("nonnegative", "maybe"), ("nonnegative", "1"),
+    ],
+)  # fmt: skip
+def test_values_out_of_range_are_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        changed(name, value)
+    assert caught.value.sqlstate == "22023"
+
+
+def test_caps_that_the_owner_does_not_set_may_be_set() -> None:
+    assert changed("contributions.rows", "1000", UNCAPPED).statement.rows == 1000
+    with pytest.raises(InvalidParameter):
+        changed("contributions.rows", str(1 << 30), UNCAPPED)
+
+
+@pytest.mark.parametrize("act", [lambda: changed("colour", "1"), lambda: show(defaults(PRIVACY), "colour"),
+                                 lambda: reset(defaults(PRIVACY), PRIVACY, "colour")])  # fmt: skip
+def test_a_setting_that_does_not_exist_is_refused_with_those_that_do(act) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidParameter) as caught:
+        act()
+    assert caught.value.sqlstate == "42704" and all(name in str(caught.value.hint) for name in NAMES)
+
+
+@pytest.mark.parametrize("privacy", [PRIVACY, UNCAPPED])
+@pytest.mark.parametrize("name", NAMES)
+def test_reset_brings_one_setting_back_and_no_other(name: str, privacy: Privacy) -> None:
+    values = {"epsilon": "3", "delta": "1e-8", "contributions.rows": "2", "contributions.groups": "2",
+              "noise": "laplace", "nonnegative": "on"}  # fmt: skip
+    settings = defaults(privacy)
+    for other, value in values.items():
+        settings = change(settings, privacy, other, value)
+    back = reset(settings, privacy, name)
+    assert show(back, name) == show(defaults(privacy), name)
+    assert all(show(back, other) == show(settings, other) for other in NAMES if other != name)
+    assert reset(settings, privacy, None) == defaults(privacy)
+
+
+def test_noise_is_gaussian_where_there_is_a_delta_and_laplace_where_there_is_none() -> None:
+    assert defaults(PRIVACY).statement.chosen_noise is Noise.GAUSSIAN
+    assert changed("delta", "0").statement.chosen_noise is Noise.LAPLACE
+    assert changed("noise", "laplace").statement.chosen_noise is Noise.LAPLACE
