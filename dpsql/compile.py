@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +28,9 @@ from dpsql.sql.parse import Parameter, parse
 from dpsql.sql.post import render_post
 from dpsql.sql.render import render
 from dpsql.sql.split import BoundRelease, split
+
+FRAMES = 12_000
+"""The parser takes some twenty frames for a parenthesis, and statements may be 200 deep whatever the caller's stack."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ def compile_query(
     parameters: Sequence[Parameter] = (),
     now: dt.datetime | None = None,
 ) -> Compiled:
+    if sys.getrecursionlimit() < FRAMES:  # a process's limit; it is only ever raised
+        sys.setrecursionlimit(FRAMES)
     try:
         return _compile(sql, resolved, settings, parameters, now)
     except Error as error:

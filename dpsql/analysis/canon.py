@@ -146,16 +146,15 @@ def _in_lists(expr: Expr) -> Expr:
     """x = 1 OR x IN (2, 3) is x IN (1, 2, 3)."""
     if not isinstance(expr, Or):
         return _equality_as_list(expr)
-    lists: dict[str, InList] = {}
+    lists: dict[str, tuple[Expr, set[Literal]]] = {}
     others: list[Expr] = []
     for arg in map(_equality_as_list, expr.args):
         if isinstance(arg, InList):
-            key = _text(arg.arg)
-            values = lists[key].values if key in lists else ()
-            lists[key] = InList(arg.arg, tuple(sorted(set(values + arg.values), key=_text)))
+            lists.setdefault(_text(arg.arg), (arg.arg, set()))[1].update(arg.values)
         else:
             others.append(arg)
-    return _connected(Or, (*others, *lists.values()))
+    merged = (InList(arg, tuple(sorted(values, key=_text))) for arg, values in lists.values())
+    return _connected(Or, (*others, *merged))
 
 
 def _equality_as_list(expr: Expr) -> Expr:

@@ -183,11 +183,17 @@ def _cast(inner: Domain, type_: Type) -> Domain:
         if type_.is_integer and inner.bounded:  # rounds to a neighbor
             lower, upper = inner.bounds
             return Domain(type_, nullable, Fraction(lower.__floor__()), Fraction(upper.__ceil__()))
-        return Domain(type_, nullable, inner.lower, inner.upper)
+        widened = (_single(inner.lower, -1), _single(inner.upper, 1)) if type_.kind is Kind.REAL else None
+        return Domain(type_, nullable, *(widened or (inner.lower, inner.upper)))
     if inner.bounded and {inner.type.kind, type_.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         lower, upper = (_date_cast(bound, type_.kind) for bound in inner.bounds)
         return Domain(type_, inner.nullable, lower, upper)
     return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
+
+
+def _single(bound: Fraction | None, outward: int) -> Fraction | None:
+    """A bound of numbers that were rounded to 24 bits."""
+    return None if bound is None else bound + outward * abs(bound) / (1 << 23)
 
 
 def _date_cast(bound: Fraction, kind: Kind) -> Fraction:

@@ -129,13 +129,11 @@ def _check_bounds(arg: Expr, domain: Domain, measures: tuple[Measure, ...]) -> N
         return
     span = next(m.span for m in measures if isinstance(m, SumValues | MeanValues) and m.arg == arg)
     named = next((part for part in walk(arg) if isinstance(part, Column)), None)
-    origin = named.origin if named is not None and named.origin else "the column"
-    name = origin.rsplit(".", 1)[-1]
-    raise UnboundedValues(
-        "the values summed here have no bounds",
-        hint=f"Declare bounds for {origin} in the schema, or write SUM(CLIP({name}, 0, 100)) with bounds of your own.",
-        span=span,
-    )
+    hint = "Write CLIP(…, 0, 100), with bounds of your own, around what is summed."
+    if named is not None and named.origin:
+        name = named.origin.rsplit(".", 1)[-1]
+        hint = f"Declare bounds for {named.origin} in the schema, or bound them yourself: CLIP({name}, 0, 100)."
+    raise UnboundedValues("the values summed here have no bounds", hint=hint, span=span)
 
 
 def _recipe(measure: Measure, parts: dict[Expr, _Parts], rows: tuple[tuple[str, Fraction], ...] | None) -> Recipe:

@@ -199,7 +199,7 @@ class ReleaseBlock:
             if not is_aggregate(node):
                 bars.append(None)
                 continue
-            measure = measures.index(bind_measure(node, self._scope))
+            measure = measures.index(self._register(node))
             bars.append(ErrorBar(place, place + 1, place + 2, self._name, measure))
             place += 3
         return tuple(bars)
@@ -270,10 +270,13 @@ class ReleaseBlock:
         return self._reference(BARS[str(node.this).lower()], self._register(inner))
 
     def _register(self, node: exp.Expr) -> Measure:
+        """The measure of an aggregate; equal ones, however they are spelled, are one."""
         measure = bind_measure(node, self._scope)
-        if measure not in self._measures:
+        text = canonical_measure(measure)
+        known = next((m for m in self._measures if canonical_measure(m) == text), None)
+        if known is None:
             self._measures.append(measure)
-        return measure
+        return known or measure
 
     def _reference(self, kind: str, what: Expr | Measure) -> exp.Column:
         identifier = exp.to_identifier("pending", quoted=True)
