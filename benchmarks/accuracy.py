@@ -169,20 +169,33 @@ def print_table(title: str, together: bool, sessions: dict[str, Session], exact:
                 print(f"{noise:<10}{keys:<9}{rows:>5}{cells}{lost:>14.2f}", flush=True)
 
 
-def check_count(session: Session, exact: dict[str, Floats]) -> bool:
+def sampled_error(data: Payments, exact: dict[str, Floats], rows: int) -> float:
+    """The peer's method on the same rows: `rows` rows of each user kept at random, Laplace noise of that scale."""
+    rng = np.random.default_rng(rows)
+    order = np.lexsort((rng.random(len(data.user)), data.user))
+    user = data.user[order]
+    first = np.append(True, user[1:] != user[:-1])
+    place = np.arange(len(user)) - np.maximum.accumulate(np.where(first, np.arange(len(user)), 0))
+    kept = np.bincount(data.region[order][place < rows], minlength=REGIONS)
+    answers = kept + rng.laplace(0, rows, (CHECK_RUNS, REGIONS))
+    return 100 * float(np.abs(answers / exact["COUNT"] - 1).mean())
+
+
+def check_count(session: Session, data: Payments, exact: dict[str, Floats]) -> bool:
     """COUNT alone, Laplace, public regions: within the best peer's error at 60 rows, and better at the best norm."""
     floor = 100 * float(np.mean(1 / exact["COUNT"]))
     print(f"\nCOUNT alone, Laplace, public regions: error in %; {CHECK_RUNS:,} runs")
-    print(f"{'rows':>5}{'error':>10}{'of it noise':>14}{'std. error':>12}")
+    print(f"{'rows':>5}{'error':>10}{'noise alone':>14}{'std. error':>12}{'sampled rows':>14}")
     error = {}
     for rows in FINER_NORMS:
         errors = measure(session, Case("laplace", "public", rows, ("COUNT",)), exact, CHECK_RUNS)
         error[rows] = errors.error["COUNT"]
-        print(f"{rows:>5}{error[rows]:>10.4f}{rows * floor:>14.4f}{errors.uncertain['COUNT']:>12.4f}", flush=True)
+        figures = (f"{error[rows]:>10.4f}", f"{rows * floor:>14.4f}", f"{errors.uncertain['COUNT']:>12.4f}")
+        print(f"{rows:>5}{''.join(figures)}{sampled_error(data, exact, rows):>14.4f}", flush=True)
     best = min(error, key=lambda rows: error[rows])
-    level = round(error[60], 2) <= PEER
+    level = error[60] <= PEER
     better = error[best] < PEER
-    print(f"at 60 rows {error[60]:.4f} %, to the two digits of the peer's {PEER} %: {'met' if level else 'MISSED'}")
+    print(f"at 60 rows {error[60]:.4f} %, at most the peer's {PEER} %: {'met' if level else 'MISSED'}")
     print(f"at the best norm, {best} rows, {error[best]:.4f} %, below {PEER} %: {'met' if better else 'MISSED'}")
     return level and better
 
@@ -201,7 +214,7 @@ def main() -> int:
             print_figures(data)
             print_table("Alone, each measure a query of its own", False, sessions, exact, runs)
             print_table("Together, COUNT, SUM and AVG in one query", True, sessions, exact, runs)
-        met = check_count(sessions["public"], exact)
+        met = check_count(sessions["public"], data, exact)
         for session in sessions.values():
             session.dataset.close()
     return 1 if options.check and not met else 0
