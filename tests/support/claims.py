@@ -1,18 +1,18 @@
-"""Do two neighboring databases keep what a compiled statement claims about them? Written from the rules, not the code."""
+"""Do two neighboring databases keep what a compiled statement claims? Written from the rules, not from the code."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
+from support.engine import Cells
+
+from dpsql.calibrate import Noise
 from dpsql.compile import Compiled, ReleaseStep
 from dpsql.explain import ExplainedRelease, explain
-from dpsql.calibrate import Noise
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.selection import LaplaceThreshold, OptimalSelection, WeightedGaussian
 from dpsql.schema.model import Neighbors, Privacy
-
-from support.engine import Cells
 
 WHOLE = 1 << 16
 
@@ -161,8 +161,7 @@ def _delta(rho: float, epsilon: float) -> float:
     """Least delta of rho-zCDP at this epsilon (Canonne, Kamath, Steinke 2020, Corollary 13), by a search over alpha."""
 
     def at(alpha: float) -> float:
-        exponent = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
-        return exponent
+        return (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
 
     if rho <= 0:
         return 0.0

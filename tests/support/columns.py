@@ -27,6 +27,7 @@ class Spec:
     stored: str  # DuckDB's name of the physical type
     pool: tuple[str, ...]
     own: tuple[str, ...] = ()  # for text without declared values: keys that only one unit has
+    far: tuple[str, ...] = ()  # far below and far above the bounds
 
     @property
     def name(self) -> str:
@@ -81,7 +82,7 @@ def a_double(name: str, rng: Random) -> Spec:
             small = tuple(f"CAST({double(v)} AS REAL)" for v in values if not abs(v) > 3e38 or math.isinf(v))
             return Spec(column, REAL, "REAL", (*small, NULL))
         case _:
-            return Spec(column, DOUBLE, "DOUBLE", (*map(double, values), NULL))
+            return Spec(column, DOUBLE, "DOUBLE", (*map(double, values), NULL), far=(double(-1e308), double(1e308)))
 
 
 def an_integer(name: str, rng: Random) -> Spec:
@@ -101,7 +102,11 @@ def an_integer(name: str, rng: Random) -> Spec:
             return Spec(column, TEXT, "VARCHAR", (*map(quoted, texts), NULL))
         case _:
             extremes = (-(2**31), 2**31 - 1)
-            return Spec(column, INTEGER, "INTEGER", (*(f"CAST({v} AS INTEGER)" for v in (*narrow, *extremes)), NULL))
+            far = (f"CAST({extremes[0]} AS INTEGER)", f"CAST({extremes[1]} AS INTEGER)")
+            beyond = (max(lower - 1, extremes[0]), min(upper + 1, extremes[1]))
+            near_bounds = tuple(f"CAST({v} AS INTEGER)" for v in beyond)
+            pool = (*(f"CAST({v} AS INTEGER)" for v in narrow), *far, NULL)
+            return Spec(column, INTEGER, "INTEGER", pool, far=rng.choice((far, near_bounds)))
 
 
 def a_bigint(name: str, rng: Random) -> Spec:
@@ -109,7 +114,8 @@ def a_bigint(name: str, rng: Random) -> Spec:
     values = (0, 1, -1, 7, 100, 10**9, 2**53 + 1, 2**63 - 1, -(2**63), 2**62)
     if rng.random() < 0.3:
         wild = (*values, 2**63, 2**127 - 1, -(2**127), 2**64)
-        return Spec(Column(name, Domain(HUGEINT)), HUGEINT, "HUGEINT", (*(f"CAST('{v}' AS HUGEINT)" for v in wild), NULL))
+        pool = (*(f"CAST('{v}' AS HUGEINT)" for v in wild), NULL)
+        return Spec(Column(name, Domain(HUGEINT)), HUGEINT, "HUGEINT", pool)
     return Spec(Column(name, Domain(BIGINT)), BIGINT, "BIGINT", (*(f"CAST('{v}' AS BIGINT)" for v in values), NULL))
 
 
@@ -128,10 +134,9 @@ def a_decimal(name: str, rng: Random) -> Spec:
             values = [*map(float, near), math.nan, math.inf, 1e308, 0.285, -0.0]
             return Spec(column, DOUBLE, "DOUBLE", (*map(double, values), NULL))
         case _:
-            return Spec(
-                column, decimal(10, 2), "DECIMAL(10,2)",
-                (*(f"CAST('{v}' AS DECIMAL(10,2))" for v in (*near, Decimal("-99999999.99"))), NULL),
-            )  # fmt: skip
+            far = tuple(f"CAST('{v}' AS DECIMAL(10,2))" for v in ("-99999999.99", "99999999.99"))
+            pool = (*(f"CAST('{v}' AS DECIMAL(10,2))" for v in near), *far, NULL)
+            return Spec(column, decimal(10, 2), "DECIMAL(10,2)", pool, far=far)
 
 
 def a_boolean(name: str, rng: Random) -> Spec:
@@ -160,7 +165,8 @@ def a_text(name: str, rng: Random) -> Spec:
 
 DATES = ("2020-02-29", "2021-12-31", "2022-01-01", "2019-12-30", "1970-01-01", "0001-01-01", "9999-12-31")
 WILD_DATES = ("infinity", "-infinity", "5877642-06-25 (BC)", "5881580-07-10", "20000-01-01", "0044-03-15 (BC)")
-WILD_MOMENTS = ("infinity", "-infinity", "290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775806", "9999-12-31 23:59:59.999999")
+WILD_MOMENTS = ("infinity", "-infinity", "290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775806",
+                "9999-12-31 23:59:59.999999")  # fmt: skip
 
 
 def a_date(name: str, rng: Random) -> Spec:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import duckdb
 import numpy as np
-from dpsql.engines import duckdb as engine
-
 from support.worlds import Row, Rows, World
+
+from dpsql.engines import duckdb as engine
 
 Key = tuple[object, ...]
 

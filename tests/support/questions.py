@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT
-
 from support.columns import Spec
 from support.worlds import World
+
+from dpsql.schema.domain import Domain
+from dpsql.types import BIGINT
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,19 @@ class Source:
     sql: str
     names: tuple[Name, ...]
     units: tuple[str, ...]
+    outer: tuple[Name, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
+
+
+def plain_question(world: World, rng: Random) -> str:
+    """A column summed as it is, alone or with its count, in one group or by a key."""
+    table = rng.choice(world.tables)
+    number = next((c.name for c in table.columns if c.far), None)
+    text = next(c.name for c in table.columns if c.own)
+    if number is None:
+        return f"SELECT COUNT(*) FROM {table.name}"
+    asked = rng.choice(("SUM({0})", "SUM({0})", "AVG({0})", "COUNT({0})", "COUNT(*), SUM({0})", "COUNT(*), AVG({0})"))
+    group = rng.choice(("", "", f" GROUP BY {text}", f" GROUP BY {text} IN ('own0', 'own1')"))
+    return f"SELECT {asked.format(number)} FROM {table.name}{group}"
 
 
 def random_question(world: World, rng: Random) -> str:
@@ -44,6 +57,10 @@ class Question:
     def text(self) -> str:
         rng = self._rng
         keys = [self._write.key() for _ in range(rng.choice((0, 0, 1, 1, 1, 2, 3)))]
+        if self._source.outer and self._source.units and rng.random() < 0.5:
+            # A unit's rows of one side lie in several groups of the other's columns: some have no match.
+            key = rng.choice(self._source.outer).sql
+            return f"SELECT COUNT(DISTINCT {self._source.units[0]}) FROM {self._source.sql} GROUP BY {key} IS NULL"
         aggregates = [self._aggregate() for _ in range(rng.choice((1, 1, 2, 3)))]
         items = ", ".join([*keys, *aggregates])
         where = f" WHERE {self._write.condition(2)}" if rng.random() < 0.4 else ""
@@ -138,10 +155,11 @@ def _joined(world: World, rng: Random) -> Source:
 def _join(world: World, left: tuple[str, str], right: tuple[str, str], kind: str, on: str, rng: Random) -> Source:
     first, second = _single(world, *left), _single(world, *right)
     names = first.names + second.names
-    if rng.random() < 0.25:
+    if rng.random() < (0.25 if kind == "JOIN" else 0.6):
         on = f"{on} AND {Writer(rng, names).condition(0)}"
     units = first.units + (second.units if kind == "JOIN" else ())
-    return Source(f"{first.sql} {kind} {second.sql} ON {on}", names, units)
+    outer = second.names if kind == "LEFT JOIN" else ()
+    return Source(f"{first.sql} {kind} {second.sql} ON {on}", names, units, outer)
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------
@@ -231,7 +249,7 @@ class Writer:
             case _:
                 return rng.choice(
                     (f"{name.sql} IN ('k1', 'a', 'own1')", f"{name.sql} LIKE '%1'", f"{name.sql} <> 'k1'",
-                     f"LOWER({name.sql}) = 'k1'", f"{name.sql} >= 'a'")  # fmt: skip
+                     f"LOWER({name.sql}) = 'k1'", f"{name.sql} >= 'a'")
                 )
 
     def _about_number(self) -> str:
@@ -255,7 +273,7 @@ class Writer:
                     (f"ROUND({name.sql})", f"FLOOR({name.sql} / 3)", f"({name.sql} > 0)", f"({name.sql} * 0)",
                      f"CAST({name.sql} AS INTEGER) % 3", f"CAST({name.sql} AS TEXT)",
                      f"CASE WHEN {name.sql} < 1 THEN 'low' WHEN {name.sql} < 9 THEN 'mid' ELSE 'high' END",
-                     f"(-{name.sql})", f"({self.number(2)})")  # fmt: skip
+                     f"(-{name.sql})", f"({self.number(2)})")
                 )
             case "time":
                 part, cut = rng.choice(PARTS), rng.choice(TRUNCATED)
@@ -267,7 +285,7 @@ class Writer:
                 return rng.choice(
                     (f"SUBSTRING({name.sql}, 1, 2)", f"UPPER({name.sql})", f"COALESCE({name.sql}, '?')",
                      f"({name.sql} || '!')", f"CAST({name.sql} AS DATE)", f"CAST({name.sql} AS DOUBLE)",
-                     f"NULLIF({name.sql}, 'k1')", f"({name.sql} IN ('k1', 'a'))", f"LENGTH({name.sql})")  # fmt: skip
+                     f"NULLIF({name.sql}, 'k1')", f"({name.sql} IN ('k1', 'a'))", f"LENGTH({name.sql})")
                 )
 
 

@@ -12,6 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+from support.columns import NULL, Spec, quoted, random_columns
+
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Budget,
@@ -29,8 +31,6 @@ from dpsql.schema.model import (
     Unit,
 )
 from dpsql.types import BIGINT, TEXT, Type
-
-from support.columns import NULL, Spec, quoted, random_columns
 
 Row = tuple[str, ...]
 Rows = Mapping[str, tuple[Row, ...]]
@@ -119,7 +119,9 @@ def random_world(rng: Random, shape: str | None = None) -> World:
     return World(shape, resolve(privacy, tables), tuple(tables), uid)
 
 
-def _table(name: str, unit: Unit, ids: tuple[Spec | None, ...], unique: tuple[str, ...], rest: tuple[Spec, ...]) -> TableSpec:
+def _table(
+    name: str, unit: Unit, ids: tuple[Spec | None, ...], unique: tuple[str, ...], rest: tuple[Spec, ...]
+) -> TableSpec:
     known = tuple(spec for spec in ids if spec is not None)
     columns = tuple(spec.declared for spec in known + rest)
     return TableSpec(Table(name, EngineTable((name,)), unit, tuple((key,) for key in unique), columns), known, rest)
@@ -194,6 +196,46 @@ class _Values:
         return self._focus[column.name] if self._rng.random() < 0.4 else self._rng.choice(column.pool)
 
 
+def steady_unit(world: World, rng: Random, number: int, rows: int, high: bool) -> Unit_:
+    """A unit whose numbers are all as low or as high as can be, mostly in one group: it moves a sum furthest."""
+    spread = rng.random() < 0.4
+    made: dict[str, tuple[Row, ...]] = {}
+    for table in world.tables:
+        fixed = [c.far[high] if c.far else c.pool[0] for c in table.columns]
+
+        def row(place: int, table: TableSpec = table, fixed: list[str] = fixed) -> Row:
+            return tuple(
+                c.own[place % 3] if c.own and spread else value for c, value in zip(table.columns, fixed, strict=True)
+            )
+
+        uid = _uid(world, number)
+        match table.name:
+            case "people":
+                made["people"] = ((uid, *row(0)),)
+            case "visits":
+                made["visits"] = tuple((str(number * 1000 + n), uid, *row(n)) for n in range(rows))
+            case "tests":
+                made["tests"] = tuple((str(number * 1000 + n % rows), *row(n)) for n in range(rows))
+            case "events" if world.uid is None:
+                made["events"] = (row(0),)
+            case "events":
+                made["events"] = tuple((uid, *row(n)) for n in range(rows))
+    return Unit_(made)
+
+
+def steady_pair(world: World, rng: Random) -> Pair:
+    """A group of units at the far end of everything, against none of them or the same ones at the other end."""
+    privacy = world.schema.privacy
+    rows = rng.choice(((privacy.contributions.rows or 1), (privacy.contributions.rows or 1) + 1, 7, 40))
+    numbers, high = range(1, privacy.group_size + 1), rng.random() < 0.5
+    lost = strays(world, rng)
+    one = [lost, *(steady_unit(world, rng, number, rows, high) for number in numbers)]
+    other = [lost]
+    if privacy.neighbors is Neighbors.CHANGE_ONE:
+        other += [steady_unit(world, rng, number, rows, not high) for number in numbers]
+    return Pair(joined(world, one), joined(world, other), joined(world, one))
+
+
 def strays(world: World, rng: Random) -> Unit_:
     """Rows that belong to no unit: they must never matter."""
     rows: dict[str, tuple[Row, ...]] = {}
@@ -235,11 +277,13 @@ def random_pair(world: World, rng: Random) -> Pair:
     one, other = [lost, *crowd], [lost, *crowd]
     for number in range(1, privacy.group_size + 1):
         unit = random_unit(world, rng, number, heavy=rng.random() < 0.8)
+        # Before or after the crowd: whose row comes first must not show.
+        place = rng.choice((0, len(crowd)))
         if privacy.neighbors is Neighbors.CHANGE_ONE:
-            one.append(unit)
-            other.append(random_unit(world, rng, number, heavy=rng.random() < 0.8))
+            one.insert(place, unit)
+            other.insert(place, random_unit(world, rng, number, heavy=rng.random() < 0.8))
         else:
-            (one if rng.random() < 0.7 else other).append(unit)
+            (one if rng.random() < 0.7 else other).insert(place, unit)
     strayed = [unit for unit in one if unit is not lost]
     if rng.random() < 0.5:
         strayed.append(strays(world, rng))

@@ -1,0 +1,259 @@
+"""Plant known privacy bugs, one at a time, in a copy of the package; each must make a test fail.
+
+    make mutants                     all of them
+    python tests/mutants.py clip     those with "clip" in their name
+
+Prints a table; exits 1 if a mutant survives, if its patch no longer applies, or if the tests fail without any.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 2
+TIMEOUT = 240
+
+CLAIM = ("tests/property/test_sensitivity.py", "-k", "claim")
+FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
+IDENTITY = ("tests/property/test_identity.py",)
+DOMAINS = ("tests/property/test_domains.py",)
+ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
+CANON = ("tests/property/test_canon.py",)
+PAID = ("tests/property/test_paid_first.py",)
+CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
+LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
+SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
+
+
+@dataclass(frozen=True)
+class Edit:
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One bug: text that is replaced, and the tests that must see it."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+
+
+def mutant(name: str, file: str, old: str, new: str, tests: tuple[str, ...] = CLAIM) -> Mutant:
+    return Mutant(name, (Edit(file, old, new),), tests)
+
+
+RENDER, EXPR, FUNCTIONS = "sql/render.py", "sql/render_expr.py", "sql/functions.py"
+SENSITIVITY, UNITS, CALIBRATE = "analysis/sensitivity.py", "analysis/units.py", "calibrate.py"
+MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", "privacy/sampling.py"
+
+MUTANTS = (
+    # --- values
+    mutant("the clip of a double is forgotten", EXPR,
+           'f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "',
+           'f"CASE WHEN {steps} IS NOT NULL THEN {steps} "'),
+    mutant("the clip of a whole number is off by one", EXPR,
+           'f"CASE WHEN {arg} BETWEEN {lower} AND {upper} THEN',
+           'f"CASE WHEN {arg} BETWEEN {lower} AND {upper + 1} THEN', FAR),
+    mutant("NaN and infinities count as a bound", EXPR,
+           'f"WHEN isfinite({arg}) THEN CASE WHEN', 'f"WHEN {arg} IS NOT NULL THEN CASE WHEN', IDENTITY),
+    mutant("sensitivity is taken from the nearer bound", SENSITIVITY,
+           "return max(abs(bundle.value.lower), abs(bundle.value.upper), 1)",
+           "return max(min(abs(bundle.value.lower), abs(bundle.value.upper)), 1)"),
+    mutant("components are divided after they are summed", RENDER,
+           'f"SUM({_component(values[bundle.cells], weight, bundle.shift, bundle.value.lower >= 0)})"',
+           'f"(SUM({_component(values[bundle.cells], weight, 0, True)}) // {1 << bundle.shift})"', FAR),
+    # --- contributions
+    mutant("the weight is not applied", RENDER,
+           'f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "',
+           'f"(SELECT {columns}{ONE} AS {WEIGHT} "'),
+    mutant("the weight depends on other units", RENDER,
+           'f"MATERIALIZED (SELECT {UID}, {most} // COUNT(*) AS {WEIGHT} "\n'
+           '            f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"',
+           'f"MATERIALIZED (SELECT {UID}, {most} // GREATEST({weigh.rows}, (SELECT MAX(n) FROM "\n'
+           '            f"(SELECT COUNT(*) AS n FROM {rows} GROUP BY {UID}))) AS {WEIGHT} "\n'
+           '            f"FROM {rows} GROUP BY {UID})"'),
+    mutant("the root of the norm is rounded down", RENDER,
+           '"(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"',
+           '"CAST(floor(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT)"'),
+    mutant("heavy units are found one row too late", RENDER,
+           "HAVING SUM(n) > {weigh.rows})", "HAVING SUM(n) > {weigh.rows} + 1)"),
+    mutant("a unit with many rows is taken for unique", "rewrite/scan_tables.py",
+           "unit_is_unique=direct is not None and table.is_unique(direct)", "unit_is_unique=direct is not None"),
+    mutant("replacing a unit counts like removing it", SENSITIVITY,
+           "if relation.change_one and not (single and non_negative):", "if False:"),
+    mutant("a single cell of both signs is taken for non-negative", SENSITIVITY,
+           "if relation.change_one and not (single and non_negative):", "if relation.change_one and not single:", FAR),
+    mutant("the group size is ignored", SENSITIVITY, "    k = relation.group_size\n", "    k = 1\n"),
+    mutant("each row counts for one group only", SENSITIVITY,
+           "    return min(bounds)\n", "    return 1\n"),
+    mutant("the far side of a LEFT JOIN is taken for the unit's", UNITS,
+           "left.determined | (right.determined if join.is_inner else frozenset())",
+           "left.determined | right.determined"),
+    # --- rows and units
+    mutant("rows without a unit are kept", RENDER, ' FROM {sources} WHERE {uid} IS NOT NULL"', ' FROM {sources}"'),
+    Mutant("rows of two units are joined",
+           (Edit(RENDER, 'f"ON l.{UID} = r.{UID} AND {render_expr(node.condition)}"',
+                 'f"ON {render_expr(node.condition)}"'),
+            Edit("sql/bind.py", "if not _equates_units(condition, left.scope, right.scope):", "if False:")), CLAIM),
+    # --- groups
+    mutant("a unit keeps one key too many", RENDER, "WHERE place <= {limit})", "WHERE place <= {limit + 1})"),
+    mutant("rows, not units, decide which keys appear", RENDER,
+           'body = f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"',
+           'body = f"MATERIALIZED (SELECT {names}, 1 AS n FROM {rows})"'),
+    mutant("public groups come from the rows", RENDER, 'ctes["listed"] = _listed(gather.listed)',
+           'ctes["listed"] = "(SELECT 0 AS \\"_order\\", " + ", ".join(identifier(f.name) for f in gather.listed.keys) '
+           '+ f" FROM {names[0]} GROUP BY ALL)"'),
+    mutant("the public NULL group loses its rows", RENDER,
+           "{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}",
+           "{name}.{identifier(key)} = {owner[key]}.{identifier(key)}", IDENTITY),
+    mutant("-0.0 and 0.0 are one key with two faces", FUNCTIONS,
+           " THEN {args[0]} + CAST('0.0' AS DOUBLE) END", " THEN {args[0]} END"),
+    mutant("the threshold is one lower", CHOOSE, "+ noise > limit)", "+ noise >= limit)", SELECTION),
+    mutant("keys that no unit has may appear", CHOOSE, "(counts >= 1) & ", "", SELECTION),
+    # --- errors
+    mutant("a cast raises on what does not fit", EXPR,
+           'return f"TRY_CAST({sql} AS', 'return f"CAST({sql} AS', DOMAINS),
+    mutant("the engine's words are passed on", "engines/base.py",
+           '    except Exception:\n        log.error("the engine failed", exc_info=True)\n',
+           "    except Exception as error:\n        raise EngineFailed(str(error)) from None\n", ERRORS),
+    # --- noise and its price
+    mutant("Gaussian noise is half as wide", MECHANISMS,
+           "sensitivity.l2_squared / (2 * positive_share(rho))", "sensitivity.l2_squared / (8 * positive_share(rho))"),
+    mutant("Laplace noise is half as wide", MECHANISMS,
+           "Laplace(scale_at_least(sensitivity.l1 / positive_share(epsilon)))",
+           "Laplace(scale_at_least(sensitivity.l1 / (2 * positive_share(epsilon))))"),
+    mutant("Gaussian noise is charged a quarter", MECHANISMS,
+           "Loss(None, sensitivity.l2_squared / (2 * sigma**2)",
+           "Loss(None, sensitivity.l2_squared / (8 * sigma**2)"),
+    mutant("every bundle spends the whole of rho", CALIBRATE,
+           "each = _part(share, (1 - selecting) / max(1, count))", "each = share"),
+    mutant("noise is drawn once per column", "privacy/release.py",
+           "noise = _noise(bundle.mechanism, len(keys) * len(bundle.columns), sampler)",
+           "noise = np.repeat(_noise(bundle.mechanism, len(bundle.columns), sampler), len(keys))", PAID),
+    mutant("noise starts from a fixed seed", SAMPLING,
+           'np.frombuffer(self._bits(8 * n), dtype="<u8")',
+           "np.random.default_rng(1).integers(0, 2**64, n, dtype=np.uint64)", PAID),
+    # --- the order of things
+    mutant("the engine runs before the charge", "session.py",
+           "        claims = self.dataset.ledger.purchase(",
+           "        for step in compiled.steps:\n            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
+           "        claims = self.dataset.ledger.purchase(", PAID),
+    mutant("what is delivered is not what was stored", "session.py",
+           "        return self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)",
+           "        self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)\n"
+           "        return to_bytes(release)", PAID),
+    mutant("two charges may pass the same check", "ledger/file.py",
+           'self._transaction("BEGIN IMMEDIATE")', 'self._transaction("BEGIN DEFERRED")', CONCURRENT),
+    mutant("the dataset does not pay", "ledger/sqlite.py",
+           "return (account, self.dataset)", "return (account,)", LEDGER),
+    mutant("an inner and an outer join are one question", "analysis/canon.py",
+           'f"join({node.kind.value};{sides};', 'f"join({sides};', CANON),
+    mutant("a filter is not part of the question", "analysis/canon.py",
+           'return f"filter({rows};', 'return f"{rows}" if True else f"filter({rows};', CANON),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    mutant: str
+    verdict: str  # killed, survived, stale, broken
+    seconds: float
+    detail: str = ""
+
+
+def copy_house(to: Path) -> None:
+    for name in ("dpsql", "tests", "schemas"):
+        shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__", "*.ledger*"))
+    shutil.copy(ROOT / "pyproject.toml", to)
+
+
+def run_tests(house: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "DPSQL_TRIALS": "240", "DPSQL_SHRINK": "off", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(command, cwd=house, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+
+def try_mutant(mutant: Mutant, house: Path) -> Outcome:
+    """Plant the bug, run its tests, take it out again."""
+    before = {edit.file: (house / "dpsql" / edit.file).read_text(encoding="utf-8") for edit in mutant.edits}
+    started = time.monotonic()
+    try:
+        for edit in mutant.edits:
+            path = house / "dpsql" / edit.file
+            text = path.read_text(encoding="utf-8")
+            if text.count(edit.old) != 1:
+                found = f"the text stands {text.count(edit.old)} times in {edit.file}"
+                return Outcome(mutant.name, "stale", 0.0, found)
+            path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
+        try:
+            done = run_tests(house, mutant.tests)
+        except subprocess.TimeoutExpired:
+            return Outcome(mutant.name, "survived", time.monotonic() - started, "out of time")
+        seconds = time.monotonic() - started
+        # 1: a test failed. Anything else but 0 means that the tests did not run, which proves nothing.
+        verdict = {0: "survived", 1: "killed"}.get(done.returncode, "broken")
+        return Outcome(mutant.name, verdict, seconds, first_failure(done.stdout) if verdict == "killed" else "")
+    finally:
+        for file, text in before.items():
+            (house / "dpsql" / file).write_text(text, encoding="utf-8")
+
+
+def first_failure(output: str) -> str:
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].partition("::")[2].partition(" - ")[0] if failed else ""
+
+
+def baseline(house: Path) -> str | None:
+    """The tests must pass without a bug, or they would kill everything."""
+    for tests in dict.fromkeys(mutant.tests for mutant in MUTANTS):
+        done = run_tests(house, tests)
+        if done.returncode != 0:
+            return f"{' '.join(tests)} fails without any bug:\n{done.stdout[-2000:]}"
+    return None
+
+
+def main(words: list[str]) -> int:
+    chosen = [m for m in MUTANTS if not words or any(word in m.name for word in words)]
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        houses: Queue[Path] = Queue()
+        for number in range(WORKERS):
+            house = Path(folder) / str(number)
+            house.mkdir()
+            copy_house(house)
+            houses.put(house)
+
+        def one(mutant: Mutant) -> Outcome:
+            house = houses.get()
+            try:
+                outcome = try_mutant(mutant, house)
+            finally:
+                houses.put(house)
+            print(f"{outcome.verdict:9}{outcome.seconds:6.1f} s  {outcome.mutant}  {outcome.detail}", flush=True)
+            return outcome
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            outcomes = list(pool.map(one, chosen))
+        wrong = None if words else baseline(houses.get())
+    killed = sum(outcome.verdict == "killed" for outcome in outcomes)
+    print(f"{killed} of {len(outcomes)} mutants killed in {time.monotonic() - started:.0f} s")
+    if wrong is not None:
+        print(wrong)
+    return int(killed < len(outcomes) or wrong is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,157 @@
+"""What an expression is claimed to be, it is, on the worst rows; and no expression ever raises.
+
+Expressions are written as SQL, bound and rendered as for a release, and computed by DuckDB over sanitised rows. A
+wrong claim costs accuracy; an expression that raises on some row tells, without noise, that the row is there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support import engine
+from support.questions import Writer, _single
+from support.worlds import World, random_unit, random_world
+
+from dpsql.analysis.domains import domain_of, node_domains
+from dpsql.errors import Error, InternalError
+from dpsql.plan.expr import Column, Expr
+from dpsql.plan.measures import CountValues
+from dpsql.plan.nodes import Named, Node, Project
+from dpsql.rewrite.make_total import make_total
+from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
+from dpsql.schema.domain import Domain, to_number
+from dpsql.sql.parse import parse
+from dpsql.sql.render import _relation
+from dpsql.sql.split import split
+from dpsql.types import DATE, Type, decimal
+
+MANY = settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.fixture(scope="module")
+def database() -> duckdb.DuckDBPyConnection:
+    return engine.connect()
+
+
+def loaded(seed: int, database: duckdb.DuckDBPyConnection) -> tuple[World, Random]:
+    """One table with every extreme value of its columns in it."""
+    rng = Random(seed)
+    world = random_world(rng, "own")
+    rows = tuple(row for n in range(4) for row in random_unit(world, rng, n, heavy=True).rows["events"])
+    table = world.tables[0]
+    longest = max(len(column.pool) for column in table.columns)
+    pools = tuple(("1", *(c.pool[place % len(c.pool)] for c in table.columns)) for place in range(longest))
+    engine.load(database, world, {"events": rows + pools})
+    return world, rng
+
+
+def bound(sql: str, world: World) -> tuple[Node, Expr] | None:
+    """The rows and the argument of a COUNT, as they would run; None where the statement is refused."""
+    try:
+        (release,) = split(parse(sql), world.schema).releases
+        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, world.resolved)))
+    except InternalError:
+        raise
+    except Error:
+        return None
+    (measure,) = aggregate.measures
+    return (aggregate.input, measure.arg) if isinstance(measure, CountValues) else None
+
+
+def computed(rows: Node, expr: Expr, database: duckdb.DuckDBPyConnection) -> list[object]:
+    sql = _relation(Project(rows, (Named("v", expr),)))
+    return [row[0] for row in database.execute(f"SELECT v FROM ({sql})").fetchall()]
+
+
+def fits(value: object, domain: Domain) -> bool:
+    if value is None:
+        return domain.nullable
+    if isinstance(value, float) and not math.isfinite(value):
+        return domain.lower is None or domain.upper is None
+    if domain.values is not None:
+        return any(_equal(value, known, domain.type) for known in domain.values)
+    if isinstance(value, str) or (domain.lower is None and domain.upper is None):
+        return True
+    number = _number(value, domain.type)
+    # A double is rounded where the claim is exact.
+    slack = abs(number) / 10**9 + Fraction(1, 10**300) if domain.type.is_float else Fraction(0)
+    if domain.lower is not None and number < domain.lower - slack:
+        return False
+    return domain.upper is None or number <= domain.upper + slack
+
+
+def _number(value: object, type_: Type) -> Fraction:
+    assert isinstance(value, bool | int | float | Decimal | dt.date)
+    if type_ == DATE and isinstance(value, dt.datetime):
+        value = value.date()
+    return to_number(value)
+
+
+def _equal(value: object, known: object, type_: Type) -> bool:
+    if isinstance(value, str) or isinstance(known, str):
+        return value == known
+    return _number(value, type_) == _number(known, type_)
+
+
+@MANY
+@given(SEEDS)
+def test_values_lie_within_their_domain(database: duckdb.DuckDBPyConnection, seed: int) -> None:
+    world, rng = loaded(seed, database)
+    write = Writer(rng, _single(world, "events", "events").names)
+    for _ in range(3):
+        written = rng.choice((write.number(rng.randint(0, 3)), write.key(), write.clipped(2), write.condition(2)))
+        found = bound(f"SELECT COUNT({written}) FROM events", world)
+        if found is not None:
+            rows, expr = found
+            domain = domain_of(expr, node_domains(rows))
+            assert domain.type == expr.type, written
+            for value in computed(rows, expr, database):
+                assert fits(value, domain), (seed, written, value, domain)
+
+
+@MANY
+@given(SEEDS)
+def test_a_filter_narrows_to_the_rows_that_it_keeps(database: duckdb.DuckDBPyConnection, seed: int) -> None:
+    world, rng = loaded(seed, database)
+    names = _single(world, "events", "events").names
+    write = Writer(rng, names)
+    for _ in range(2):
+        condition, column = write.condition(2), rng.choice(names)
+        found = bound(f"SELECT COUNT({column.sql}) FROM events WHERE {condition}", world)
+        if found is not None and isinstance(found[1], Column):
+            rows, expr = found
+            domain = node_domains(rows)[expr.name]
+            for value in computed(rows, expr, database):
+                assert fits(value, domain), (seed, condition, column.sql, value, domain)
+
+
+@MANY
+@given(SEEDS)
+@example(3)
+def test_no_expression_raises(database: duckdb.DuckDBPyConnection, seed: int) -> None:
+    """Deeper than what a sum is asked of: filters, keys and sub-selects, over every extreme."""
+    world, rng = loaded(seed, database)
+    write = Writer(rng, _single(world, "events", "events").names)
+    for _ in range(3):
+        written = rng.choice((write.number(4), write.key(), write.condition(3)))
+        found = bound(f"SELECT COUNT({written}) FROM events WHERE {write.condition(2)}", world)
+        if found is not None:
+            computed(*found, database)
+
+
+def test_a_wrong_claim_is_seen() -> None:
+    """The comparison itself can fail."""
+    claim = Domain(decimal(9, 2), False, Fraction(0), Fraction(1))
+    assert not fits(Decimal("1.01"), claim)
+    assert not fits(None, claim)
+    assert fits(Decimal("1.00"), claim)
+    assert not fits(math.inf, Domain(decimal(9, 2), False, Fraction(0), Fraction(1)))

@@ -1,0 +1,182 @@
+"""Pay, run, store, deliver: in this order, each once, whatever fails between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.shop import open_shop
+
+from dpsql.engines.base import Engine
+from dpsql.errors import BudgetExceeded, EngineFailed, OperationalError
+from dpsql.exact import Exact
+from dpsql.ledger.base import Account, Asked, Claim, Ledger
+from dpsql.privacy.release import from_bytes, to_bytes
+from dpsql.privacy.sampling import ExactSampler, Integers
+from dpsql.session import Session
+
+SQL = "SELECT kind, COUNT(*), SUM(amount) FROM orders GROUP BY kind"
+TWO = "SELECT (SELECT COUNT(*) FROM orders WHERE qty > {n}), (SELECT SUM(qty) FROM orders WHERE qty > {n})"
+
+
+@dataclass
+class Watched:
+    """Notes what is done, in order, and fails where it is told to."""
+
+    inner: Any
+    events: list[str]
+    fail: dict[str, Exception] = field(default_factory=dict)
+
+    def _note(self, event: str) -> None:
+        self.events.append(event)
+        if event in self.fail:
+            raise self.fail.pop(event)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class WatchedLedger(Watched):
+    def purchase(self, account: Account, asked: Sequence[Asked], statement: str, now: datetime) -> tuple[Claim, ...]:
+        claims: tuple[Claim, ...] = self.inner.purchase(account, asked, statement, now)
+        self._note("paid")
+        return claims
+
+    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+        self._note("store")
+        stored: bytes = self.inner.store(release, body, errors)
+        self._note("stored")
+        return stored
+
+
+class WatchedEngine(Watched):
+    def execute(self, sql: str, keys: int, holes: dict[str, object]) -> Exact:
+        self._note("run")
+        exact: Exact = self.inner.execute(sql, keys, holes)
+        return exact
+
+
+@dataclass
+class House:
+    session: Session
+    ledger: WatchedLedger
+    engine: WatchedEngine
+    events: list[str]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    session, reference = open_shop(tmp_path)
+    reference.close()
+    events: list[str] = []
+    ledger, engine = WatchedLedger(session.dataset.ledger, events), WatchedEngine(session.dataset.engine, events)
+    watched: tuple[Ledger, Engine] = (ledger, engine)  # type: ignore[assignment]
+    dataset = replace(session.dataset, ledger=watched[0], engine=watched[1])
+    yield House(Session(dataset, sampler=ExactSampler()), ledger, engine, events)
+    session.dataset.close()
+
+
+def test_the_order_of_things(house: House) -> None:
+    house.session.execute(SQL)
+    assert house.events == ["paid", "run", "store", "stored"]
+
+
+def test_all_releases_of_a_statement_are_paid_before_the_first_runs(house: House) -> None:
+    house.session.execute(TWO.format(n=2))
+    assert house.events == ["paid", "run", "store", "stored", "run", "store", "stored"]
+
+
+def test_asked_again_it_is_the_same_answer_and_free(house: House) -> None:
+    first = house.session.execute(SQL)
+    spent = house.session.budget()
+    again = house.session.execute(SQL + " ORDER BY kind")
+    assert sorted(map(repr, again.rows)) == sorted(map(repr, first.rows))
+    assert again.loss.rho == 0
+    assert house.session.budget() == spent
+    assert house.events.count("run") == 1
+
+
+def test_a_failed_run_is_paid_and_asking_again_redeems_it(house: House) -> None:
+    house.engine.fail["run"] = EngineFailed("the engine failed")
+    with pytest.raises(EngineFailed):
+        house.session.execute(SQL)
+    spent = house.session.budget()
+    assert spent.charges == 1
+    house.session.execute(SQL)
+    assert house.session.budget().charges == spent.charges
+    assert house.session.budget().spent_epsilon == spent.spent_epsilon
+
+
+def test_what_was_not_stored_is_not_delivered(house: House) -> None:
+    house.ledger.fail["store"] = OperationalError("the disk is full")
+    with pytest.raises(OperationalError, match="the disk is full"):
+        house.session.execute(SQL)
+    assert house.session.budget().charges == 1
+
+
+def test_what_is_delivered_is_what_was_read_back(house: House) -> None:
+    """Of two runs of one charge only the first body may be seen: here another was stored meanwhile."""
+
+    def store(release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+        mine = from_bytes(body)
+        other = replace(mine, cells=tuple(cells * 0 + 7 * 2**16 for cells in mine.cells))
+        stored: bytes = house.ledger.inner.store(release, to_bytes(other), errors)
+        return stored
+
+    house.ledger.store = store  # type: ignore[method-assign]
+    counts = {row[1] for row in house.session.execute("SELECT kind, COUNT(*) FROM orders GROUP BY kind").rows}
+    assert counts == {7}
+
+
+def test_a_refused_statement_reaches_neither_engine_nor_store(house: House) -> None:
+    house.session.execute("SET epsilon = 600000")
+    house.session.execute(TWO.format(n=1))
+    done, spent = list(house.events), house.session.budget()
+    with pytest.raises(BudgetExceeded):
+        house.session.execute(TWO.format(n=3))
+    assert house.events == done
+    assert house.session.budget() == spent
+
+
+class Recording(ExactSampler):
+    """Remembers how many draws were asked for, and gives out what it draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: list[Integers] = []
+
+    def gaussian(self, n: int, sigma: Fraction) -> Integers:
+        self.drawn.append(super().gaussian(n, sigma))
+        return self.drawn[-1]
+
+    def laplace(self, n: int, scale: Fraction) -> Integers:
+        self.drawn.append(super().laplace(n, scale))
+        return self.drawn[-1]
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_every_cell_has_a_draw_of_its_own(house: House, noise: str) -> None:
+    house.session.sampler = recording = Recording()
+    house.session.execute(f"SET noise = {noise}")
+    house.session.execute("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
+    explained = house.session.explain("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
+    groups, cells = explained.releases[0].groups, len(explained.releases[0].columns)
+    drawn = np.concatenate(recording.drawn)
+    assert groups is not None
+    assert len(drawn) == groups * cells
+    # At scales of millions, two equal draws are as good as impossible.
+    assert len(set(drawn.tolist())) == len(drawn)
+
+
+def test_two_sessions_draw_different_noise(house: House) -> None:
+    """The same question in two accounts' worlds, or after a restart, must not repeat its noise."""
+    one, other = ExactSampler(), ExactSampler()
+    scale = Fraction(10**6)
+    assert one.laplace(8, scale).tolist() != other.laplace(8, scale).tolist()
+    assert one.gaussian(8, scale).tolist() != one.gaussian(8, scale).tolist()
