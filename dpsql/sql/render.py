@@ -135,6 +135,9 @@ def _rows(node: Node, ctes: dict[str, str]) -> str:
 
 
 def _sum(part: Sum, ctes: dict[str, str]) -> str:
+    counted = _sum_of_pairs(part, ctes)
+    if counted is not None:
+        return counted
     source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
     keys = [identifier(key) for key in part.keys]
     values = {b.cells: f"v{number}" for number, b in enumerate(part.bundles, 1) if not isinstance(b, CountBundle)}
@@ -151,9 +154,40 @@ def _sum(part: Sum, ctes: dict[str, str]) -> str:
     return f"SELECT {', '.join(keys + cells)} FROM {source}{group}"
 
 
+def _sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
+    """COUNT(*) alone, where the selection has counted rows per unit and group: n times a row's component for each."""
+    if not isinstance(part.input, Weigh) or any(not _counts_rows(bundle) for bundle in part.bundles):
+        return None
+    rows = _rows(part.input.input, ctes)
+    pairs = next((name for name, known in ctes.items() if known == _pairs_of(rows, part.keys)), None)
+    if pairs is None:
+        return None
+    _add_weights(part.input, rows, ctes)
+    keys = ", ".join(identifier(key) for key in part.keys)
+    weight = f"COALESCE(weights.{WEIGHT}, {ONE})"
+    ones = ((bundle.cells[0], _component("1", weight, bundle.shift, True)) for bundle in part.bundles)
+    cells = ", ".join(f"SUM(n * {one}) AS {identifier(cell)}" for cell, one in ones)
+    joined = f"{pairs} LEFT JOIN weights ON {pairs}.{UID} = weights.{UID}"
+    return f"SELECT {keys}, {cells} FROM {joined} GROUP BY {keys}"
+
+
+def _counts_rows(bundle: Bundle) -> bool:
+    return isinstance(bundle, CountBundle) and bundle.present is None
+
+
 def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
-    """Only units with more than `rows` rows need a norm: the others weigh 2^16 whatever their groups are."""
     rows = _rows(weigh.input, ctes)
+    _add_weights(weigh, rows, ctes)
+    others = ", ".join(f"{rows}.{identifier(f.name)}" for f in fields(weigh.input) if f.name != UID)
+    columns = f"{others}, " if others else ""
+    return (
+        f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "
+        f"FROM {rows} LEFT JOIN weights ON {rows}.{UID} = weights.{UID})"
+    )
+
+
+def _add_weights(weigh: Weigh, rows: str, ctes: dict[str, str]) -> None:
+    """Only units with more than `rows` rows need a norm: the others weigh 2^16 whatever their groups are."""
     most = weigh.rows * ONE
     if weigh.norm is Norm.L1 or not weigh.keys:
         ctes["weights"] = (
@@ -168,20 +202,14 @@ def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
             f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM {pairs} "
             f"GROUP BY {UID} HAVING SUM(n) > {weigh.rows})"
         )
-    others = ", ".join(f"{rows}.{identifier(f.name)}" for f in fields(weigh.input) if f.name != UID)
-    columns = f"{others}, " if others else ""
-    return (
-        f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "
-        f"FROM {rows} LEFT JOIN weights ON {rows}.{UID} = weights.{UID})"
-    )
 
 
 def _heavy_pairs(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
     """Rows per unit and group, of heavy units at least: all of them where another part has counted them already."""
-    names = ", ".join([UID, *(identifier(key) for key in sorted(weigh.keys))])
     for name, known in ctes.items():
-        if known == f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})":
+        if known == _pairs_of(rows, weigh.keys):
             return name
+    names = ", ".join([UID, *(identifier(key) for key in sorted(weigh.keys))])
     ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
     return f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
 
@@ -267,14 +295,18 @@ def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict
 
 def _pairs(rows: str, keys: tuple[str, ...], ctes: dict[str, str]) -> str:
     """Each unit's rows per group, n, once however many parts read them."""
-    names = ", ".join([UID, *(identifier(key) for key in sorted(keys))])
-    body = f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"
+    body = _pairs_of(rows, keys)
     for name, known in ctes.items():
         if known == body:
             return name
     name = f"pairs{sum(name.startswith('pairs') for name in ctes) + 1}"
     ctes[name] = body
     return name
+
+
+def _pairs_of(rows: str, keys: tuple[str, ...]) -> str:
+    names = ", ".join([UID, *(identifier(key) for key in sorted(keys))])
+    return f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"
 
 
 # --- relations over private rows -------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ pairs1 AS MATERIALIZED (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 GROUP BY _ui
 sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
 part1 AS (SELECT "k1", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k1", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k1", t FROM (SELECT "k1", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1"), "k1") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k1"),
 weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM pairs1 GROUP BY _uid HAVING SUM(n) > 8),
-part2 AS (SELECT "k1", SUM(_weight) AS "rows" FROM (SELECT rows1."k1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid) GROUP BY "k1")
+part2 AS (SELECT "k1", SUM(n * COALESCE(weights._weight, 65536)) AS "rows" FROM pairs1 LEFT JOIN weights ON pairs1._uid = weights._uid GROUP BY "k1")
 SELECT part1."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."rows", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "rows"
 FROM part1
 LEFT JOIN part2 ON part2."k1" IS NOT DISTINCT FROM part1."k1"
