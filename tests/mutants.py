@@ -25,6 +25,7 @@ TIMEOUT = 240
 
 CLAIM = ("tests/property/test_sensitivity.py", "-k", "claim")
 FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
+SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
 IDENTITY = ("tests/property/test_identity.py",)
 DOMAINS = ("tests/property/test_domains.py",)
 ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
@@ -87,9 +88,9 @@ MUTANTS = (
            '            f"FROM {rows} GROUP BY {UID})"'),
     mutant("the root of the norm is rounded down", RENDER,
            '"(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"',
-           '"CAST(floor(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT)"'),
+           '"CAST(floor(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT)"', FAR),
     mutant("heavy units are found one row too late", RENDER,
-           "HAVING SUM(n) > {weigh.rows})", "HAVING SUM(n) > {weigh.rows} + 1)"),
+           "HAVING SUM(n) > {weigh.rows})", "HAVING SUM(n) > {weigh.rows} + 1)", FAR),
     mutant("a unit with many rows is taken for unique", "rewrite/scan_tables.py",
            "unit_is_unique=direct is not None and table.is_unique(direct)", "unit_is_unique=direct is not None"),
     mutant("replacing a unit counts like removing it", SENSITIVITY,
@@ -120,7 +121,7 @@ MUTANTS = (
            "{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}",
            "{name}.{identifier(key)} = {owner[key]}.{identifier(key)}", IDENTITY),
     mutant("-0.0 and 0.0 are one key with two faces", FUNCTIONS,
-           " THEN {args[0]} + CAST('0.0' AS DOUBLE) END", " THEN {args[0]} END"),
+           " THEN {args[0]} + CAST('0.0' AS DOUBLE) END", " THEN {args[0]} END", SPELLING),
     mutant("the threshold is one lower", CHOOSE, "+ noise > limit)", "+ noise >= limit)", SELECTION),
     mutant("keys that no unit has may appear", CHOOSE, "(counts >= 1) & ", "", SELECTION),
     # --- errors
@@ -149,7 +150,8 @@ MUTANTS = (
     # --- the order of things
     mutant("the engine runs before the charge", "session.py",
            "        claims = self.dataset.ledger.purchase(",
-           "        for step in compiled.steps:\n            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
+           "        for step in compiled.steps:\n"
+           "            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
            "        claims = self.dataset.ledger.purchase(", PAID),
     mutant("what is delivered is not what was stored", "session.py",
            "        return self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)",

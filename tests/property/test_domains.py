@@ -33,7 +33,7 @@ from dpsql.sql.render import _relation
 from dpsql.sql.split import split
 from dpsql.types import DATE, Type, decimal
 
-MANY = settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32)
 
 

@@ -85,6 +85,15 @@ def a_double(name: str, rng: Random) -> Spec:
             return Spec(column, DOUBLE, "DOUBLE", (*map(double, values), NULL), far=(double(-1e308), double(1e308)))
 
 
+def a_fine_double(name: str, rng: Random) -> Spec:
+    """Bounds that are no round number of any grid, stored as they are: every division leaves something over."""
+    lower = rng.choice((0.0, -1.0, 1.0)) * rng.random() * 10 ** rng.randint(-3, 3)
+    upper = lower + rng.random() * 10 ** rng.randint(-3, 3)
+    pool = tuple(double(lower + (upper - lower) * rng.random()) for _ in range(12))
+    far = (double(-1e308), double(1e308))
+    return Spec(Column(name, Domain(DOUBLE, True, Fraction(lower), Fraction(upper))), DOUBLE, "DOUBLE", pool, far=far)
+
+
 def an_integer(name: str, rng: Random) -> Spec:
     lower, upper = rng.choice(INTEGER_BOUNDS)
     column = Column(name, bounded(INTEGER, lower, upper))
@@ -198,7 +207,8 @@ NUMBERS = (a_double, a_double, an_integer, a_decimal)
 KINDS = (a_double, an_integer, a_bigint, a_decimal, a_boolean, a_listed_text, a_text, a_date, a_timestamp)
 
 
-def random_columns(rng: Random, prefix: str) -> tuple[Spec, ...]:
+def random_columns(rng: Random, prefix: str, fine: bool = False) -> tuple[Spec, ...]:
     """A number, a text that is not listed, and a few others."""
-    makers = [rng.choice(NUMBERS), a_text, *rng.sample(KINDS, rng.randint(1, 4))]
+    numbers = (a_fine_double, a_fine_double, *NUMBERS) if fine else NUMBERS
+    makers = [rng.choice(numbers), a_text, *rng.sample(KINDS, rng.randint(1, 4))]
     return tuple(make(f"{prefix}{place}", rng) for place, make in enumerate(makers))

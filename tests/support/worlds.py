@@ -89,24 +89,25 @@ def an_id(name: str, type_: Type) -> Spec:
     return Spec(Column(name, Domain(type_), max_length=8), type_, stored, ())
 
 
-def random_world(rng: Random, shape: str | None = None) -> World:
+def random_world(rng: Random, shape: str | None = None, fine: bool = False) -> World:
     shape = shape or rng.choice(SHAPES)
     uid = None if shape == "row" else an_id("uid", rng.choice((BIGINT, TEXT)))
     tables: list[TableSpec] = []
     if shape in ("one hop", "two hops"):
-        tables.append(_table("people", OwnUnit("uid"), (uid,), ("uid",), random_columns(rng, "p")))
+        tables.append(_table("people", OwnUnit("uid"), (uid,), ("uid",), random_columns(rng, "p", fine)))
     if shape == "unique":
-        tables.append(_table("people", OwnUnit("uid"), (uid,), ("uid",), random_columns(rng, "p")))
+        tables.append(_table("people", OwnUnit("uid"), (uid,), ("uid",), random_columns(rng, "p", fine)))
     if shape == "own":
-        tables.append(_table("events", OwnUnit("uid"), (uid,), (), random_columns(rng, "e")))
+        tables.append(_table("events", OwnUnit("uid"), (uid,), (), random_columns(rng, "e", fine)))
     if shape == "row":
-        tables.append(_table("events", RowUnit(), (), (), random_columns(rng, "e")))
+        tables.append(_table("events", RowUnit(), (), (), random_columns(rng, "e", fine)))
     if shape in ("one hop", "two hops"):
         vid = an_id("vid", BIGINT)
         unit = ForeignUnit("uid", "people", "uid")
-        tables.append(_table("visits", unit, (vid, uid), ("vid",), random_columns(rng, "v")))
+        tables.append(_table("visits", unit, (vid, uid), ("vid",), random_columns(rng, "v", fine)))
         if shape == "two hops":
-            tables.append(_table("tests", ForeignUnit("vid", "visits", "vid"), (vid,), (), random_columns(rng, "t")))
+            unit = ForeignUnit("vid", "visits", "vid")
+            tables.append(_table("tests", unit, (vid,), (), random_columns(rng, "t", fine)))
     unit_name = "row" if uid is None else f"{tables[0].name}.uid"
     privacy = Privacy(
         neighbors=rng.choice(tuple(Neighbors)),
@@ -228,9 +229,10 @@ def steady_pair(world: World, rng: Random) -> Pair:
     privacy = world.schema.privacy
     rows = rng.choice(((privacy.contributions.rows or 1), (privacy.contributions.rows or 1) + 1, 7, 40))
     numbers, high = range(1, privacy.group_size + 1), rng.random() < 0.5
-    lost = strays(world, rng)
-    one = [lost, *(steady_unit(world, rng, number, rows, high) for number in numbers)]
-    other = [lost]
+    # Others beside them, so that what is cut off in a division is not always the same.
+    crowd = [strays(world, rng), *(random_unit(world, rng, 100 + n, heavy=False) for n in range(2))]
+    one = [*crowd, *(steady_unit(world, rng, number, rows, high) for number in numbers)]
+    other = list(crowd)
     if privacy.neighbors is Neighbors.CHANGE_ONE:
         other += [steady_unit(world, rng, number, rows, not high) for number in numbers]
     return Pair(joined(world, one), joined(world, other), joined(world, one))
