@@ -8,6 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(VENV)/run.stamp
 DEV    := $(VENV)/dev.stamp
+# By path, so that `import dpsql` finds the package also from the folder that holds this one.
+EDITABLE := --config-settings editable_mode=compat
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types stat mutants golden bench clean
@@ -28,11 +30,11 @@ $(RUN): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'dpsql needs Python 3.11 or later: make PYTHON=/path/to/python3.11' >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . $(EDITABLE)
 	touch $@
 
 $(DEV): $(RUN)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' $(EDITABLE)
 	touch $@
 
 setup: $(DEV)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.analysis.canon import canonical_plan
+from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import Calibrated, Noise, calibrate, shares
 from dpsql.errors import Error, LimitExceeded
-from dpsql.plan.nodes import Field, Norm, Table
+from dpsql.plan.nodes import Aggregate, Field, Norm, Table
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.walk import walk_nodes
 from dpsql.privacy.loss import Loss, total
@@ -110,14 +110,14 @@ def _compile(
     sql: str, resolved: Resolved, settings: Settings, parameters: Sequence[Parameter], now: dt.datetime | None
 ) -> Compiled:
     parts = split(parse(sql, parameters), resolved.schema, now)
+    asked = [canonicalise(release.aggregate) for release in parts.releases]
     policy = Policy(settings.rows, settings.groups, _norm(settings))
-    rewritten = [rewrite(release.aggregate, resolved, policy) for release in parts.releases]
+    rewritten = [rewrite(aggregate, resolved, policy) for aggregate in asked]
     selects = tuple(one.gather.selection is not None for one in rewritten)
     each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
-    steps = tuple(
-        _step(release, one, calibrate(one.gather, share, _relation(resolved)), resolved, settings)
-        for release, one, share in zip(parts.releases, rewritten, each, strict=True)
-    )
+    hashes = [_plan_hash(aggregate, resolved, settings) for aggregate in asked]
+    noisy = [calibrate(one.gather, share, _relation(resolved)) for one, share in zip(rewritten, each, strict=True)]
+    steps = tuple(map(_step, parts.releases, hashes, rewritten, noisy))
     return Compiled(sql, steps, render_post(parts.post), parts.errors, settings)
 
 
@@ -130,12 +130,10 @@ def _relation(resolved: Resolved) -> Neighboring:
     return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
 
-def _step(
-    release: BoundRelease, rewritten: Rewritten, calibrated: Calibrated, resolved: Resolved, settings: Settings
-) -> ReleaseStep:
+def _step(release: BoundRelease, plan_hash: str, rewritten: Rewritten, calibrated: Calibrated) -> ReleaseStep:
     return ReleaseStep(
         name=release.name,
-        plan_hash=_plan_hash(release, resolved, settings),
+        plan_hash=plan_hash,
         sql=render(calibrated.gather),
         keys=calibrated.gather.keys,
         calibrated=calibrated,
@@ -144,12 +142,15 @@ def _step(
     )
 
 
-def _plan_hash(release: BoundRelease, resolved: Resolved, settings: Settings) -> str:
-    """What a stored release is found by: the question, the tables' declarations and the caps; not ε."""
+def _plan_hash(aggregate: Aggregate, resolved: Resolved, settings: Settings) -> str:
+    """What a stored release is found by: the question, the tables' declarations and the caps; not ε.
+
+    The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and recipes.
+    """
     privacy = resolved.schema.privacy
-    names = sorted({node.table for node in walk_nodes(release.aggregate) if isinstance(node, Table)})
+    names = sorted({node.table for node in walk_nodes(aggregate) if isinstance(node, Table)})
     tables = [repr(resolved.schema.table(name)) for name in names]
     caps = (settings.rows, settings.groups, settings.chosen_noise.value)
     relation = (privacy.unit, privacy.neighbors.value, privacy.group_size)
-    text = "\n".join([canonical_plan(release.aggregate), *tables, repr(caps), repr(relation)])
+    text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation)])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,8 @@ from fractions import Fraction
 from dpsql import settings as setting
 from dpsql.compile import Compiled, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
-from dpsql.errors import EngineFailed, Error, InternalError, UnknownTable
+from dpsql.engines.base import FAILED, FAILED_HINT, log
+from dpsql.errors import EngineFailed, Error, StaleData, UnknownTable
 from dpsql.exact import Row
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim
@@ -138,7 +139,8 @@ class Session:
     def _compile(self, sql: str, parameters: Sequence[Parameter]) -> Compiled:
         now = self.clock()
         timed = any(word in sql.lower() for word in ("now", "current", "localtime"))
-        key = (sql, tuple((type(p), p) for p in parameters), self.settings.statement, now if timed else None)
+        # By their text: 1.0 and 1.00 are equal numbers but other literals.
+        key = (sql, tuple((type(p), repr(p)) for p in parameters), self.settings.statement, now if timed else None)
         known = self._compiled.get(key)
         if known is not None:
             self._compiled.move_to_end(key)
@@ -178,18 +180,29 @@ class Session:
         return [from_bytes(bodies[claim.release]) for claim in claims], total(list(charged.values()))
 
     def _run(self, step: ReleaseStep, claim: Claim) -> bytes:
-        """Exact rows live between these lines only. Whatever fails here counts against the account."""
+        """Exact rows live between these lines only. Whatever fails here has one text and counts against the account."""
         try:
             exact = self.dataset.engine.execute(step.sql, len(step.keys), {})
-            release = perturb(exact, step.calibrated.spec, self.sampler)
-        except (EngineFailed, InternalError):
-            self.dataset.ledger.failed(self._account, claim.release)
+            self.dataset.check_unchanged()  # the files may have been replaced while they were read
+            body = to_bytes(perturb(exact, step.calibrated.spec, self.sampler))
+        except StaleData:
             raise
-        return self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)
+        except Exception as error:
+            self.dataset.ledger.failed(self._account, claim.release)
+            failure = error if isinstance(error, EngineFailed) else None
+            if failure is None:
+                log.error("a release failed after its engine had run", exc_info=True)
+        else:
+            return self.dataset.ledger.store(claim.release, body, step.calibrated.errors)
+        # Outside of the except block, where Python would attach what happened, which may depend on rows.
+        raise failure or EngineFailed(FAILED, hint=FAILED_HINT)
 
     def _table(self, step: ReleaseStep, release: Release) -> ReleasedTable:
         """The release as post-processing reads it."""
         places = {key.name: place for place, key in enumerate(step.keys)}
+        cells, nonnegative = step.calibrated.columns, self.settings.nonnegative
+        measures = sorted({column.place for column in step.columns if column.kind != "key"})
+        estimates = {place: estimate(step.recipes[place], release, cells, nonnegative) for place in measures}
         columns: list[tuple[str, Type]] = []
         values: list[list[object]] = []
         for column in step.columns:
@@ -197,10 +210,9 @@ class Session:
                 place = places[column.name]
                 values.append([key[place] for key in release.keys])
             else:
-                recipe = step.recipes[column.place]
-                estimates = estimate(recipe, release, step.calibrated.columns, self.settings.nonnegative)
-                values.append({"value": estimates.values, "stderr": estimates.stderr, "low": estimates.low,
-                               "high": estimates.high}[column.kind])  # fmt: skip
+                found = estimates[column.place]
+                values.append({"value": found.values, "stderr": found.stderr, "low": found.low,
+                               "high": found.high}[column.kind])  # fmt: skip
             columns.append((column.name, column.type))
         if not columns:  # COUNT of groups, or a constant per group: only the number of rows matters
             columns, values = [("_row", BIGINT)], [list(range(len(release.keys)))]
@@ -268,8 +280,10 @@ def _described(table: Table) -> list[Row]:
 
 
 def _bound(domain: Domain, number: Fraction | None) -> str:
-    if number is None or domain.type.is_number:
-        return f"{float(number or 0):g}"
+    if number is None:
+        return ""
+    if domain.type.is_number:
+        return str(number.numerator) if number.denominator == 1 else repr(float(number))
     if domain.type == DATE:
         return str(EPOCH.date() + dt.timedelta(days=int(number)))
     return str(EPOCH + dt.timedelta(microseconds=int(number)))
@@ -309,15 +323,4 @@ def _text_answer(title: str, lines: list[str]) -> Answer:
 
 
 def _budget_answer(balance: Balance) -> Answer:
-    figures = [
-        ("account", balance.account),
-        ("epsilon of the budget", f"{float(balance.epsilon):g}"),
-        ("delta of the budget", f"{float(balance.delta):g}"),
-        ("epsilon spent", f"{float(balance.spent_epsilon):.6g}"),
-        ("epsilon left", f"{float(balance.left_epsilon):.6g}"),
-        ("part left", f"{float(100 * balance.fraction_left):.4g} %"),
-        ("charges", str(balance.charges)),
-    ]
-    return _rows_answer((("budget", TEXT), ("value", TEXT)), figures, "SHOW")
-
-
+    return _rows_answer((("budget", TEXT),), [(line,) for line in str(balance).splitlines()], "SHOW")

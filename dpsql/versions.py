@@ -14,7 +14,9 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +30,8 @@ from dpsql.schema.places import MEMORY, database_path
 from dpsql.types import Kind, parse_type
 
 _HINT = "The owner registers it with: dpsql data changed SCHEMA"
+
+_NOTE = "identity.sha256"
 
 Physical = dict[str, dict[str, str]]
 
@@ -54,17 +58,25 @@ def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Reso
     identity = identify(schema, sources)
     current = ledger.current_version()
     if changed or current is None:
-        physical = _check(schema, _materialise(schema, sources, identity))
-        if identify(schema, expand_sources(schema)) != identity:
-            raise StaleData("the data changed while it was checked", hint="Register it again when it rests.")
-        ledger.register_version(identity, _canonical({"physical": physical}), first=not changed)
-        current = ledger.current_version()  # another process may have been first
+        with _staged(schema, sources, identity) as relations:
+            physical = _check(schema, relations)
+            if identify(schema, expand_sources(schema)) != identity:
+                raise StaleData("the data changed while it was checked", hint="Register it again when it rests.")
+            ledger.register_version(identity, _canonical({"physical": physical}), first=not changed)
+            current = ledger.current_version()  # another process may have been first
+            if current is not None and current.identity == identity:
+                _publish(schema, identity, current.number)
     if current is None:
         raise InternalError("the ledger does not hold the version that was registered")
     if current.identity != identity:
         raise _stale(current.identity, identity)
-    relations = _materialise(schema, sources, identity)
-    return _resolve(schema, relations, current)
+    folder = _snapshots(schema) / f"v{current.number}"
+    whole = all((folder / name).exists() for _, _, name in _text_tables(schema, sources)) and _holds(folder, identity)
+    if _text_tables(schema, sources) and not whole:
+        shutil.rmtree(folder, ignore_errors=True)
+        with _staged(schema, sources, identity):
+            _publish(schema, identity, current.number)
+    return _resolve(schema, _relations(schema, sources, folder), current)
 
 
 def check_unchanged(schema: Schema, ledger: Versions, version: int) -> None:
@@ -168,35 +180,79 @@ def ids_of(schema: Schema, table: Table) -> frozenset[str]:
             return frozenset(arrived)
 
 
-def _materialise(schema: Schema, sources: Mapping[str, Source], identity: str) -> dict[str, Source]:
-    """Where the engine reads: text files become typed snapshots beside the ledger, all else is read in place.
-
-    The folder is named by a hash of the identity, so a snapshot is never mistaken for one of other files; two
-    processes that make the same one at a time make equal files, and the later rename wins.
-    """
-    relations = dict(sources)
-    pending: list[tuple[Table, Files, Path]] = []
-    for at, table in enumerate(schema.tables):
-        source = sources[table.name]
-        if isinstance(source, Files) and source.format != "parquet":
-            name = f"{at}-{re.sub(r'[^A-Za-z0-9_]', '_', table.name)[:60]}.parquet"
-            target = _snapshot_folder(schema, identity) / name
-            relations[table.name] = Files((str(target),), "parquet")
-            if not target.exists():
-                pending.append((table, source, target))
-    if pending:
-        with DuckDBOwner(MEMORY) as owner:
-            for table, source, target in pending:
-                owner.snapshot(source, table.columns, target, ids_of(schema, table))
-    return relations
+# --- snapshots of text files -----------------------------------------------------------------------------------------
+#
+# They stand in <ledger>.snapshots/v1, v2 …, beside a note of the identity that they were made from. The name is that of
+# the version and nothing else: analysts see it in EXPLAIN, and a name made from sizes or times would tell them of rows.
 
 
-def _snapshot_folder(schema: Schema, identity: str) -> Path:
+def _snapshots(schema: Schema) -> Path:
     ledger = database_path(schema.ledger)
     if ledger is None:
         raise InternalError("the ledger is no file")
-    key = hashlib.sha256(identity.encode()).hexdigest()[:32]
-    return ledger.with_name(ledger.name + ".snapshots") / key
+    return ledger.with_name(ledger.name + ".snapshots")
+
+
+def _text_tables(schema: Schema, sources: Mapping[str, Source]) -> list[tuple[Table, Files, str]]:
+    """The tables that are read from text, and the name of each one's snapshot."""
+    result: list[tuple[Table, Files, str]] = []
+    for at, table in enumerate(schema.tables):
+        source = sources[table.name]
+        if isinstance(source, Files) and source.format != "parquet":
+            result.append((table, source, f"{at}-{re.sub(r'[^A-Za-z0-9_]', '_', table.name)[:60]}.parquet"))
+    return result
+
+
+def _relations(schema: Schema, sources: Mapping[str, Source], folder: Path) -> dict[str, Source]:
+    """Where the engine reads: text files in their snapshot, all else in place."""
+    snapshots = {t.name: Files((str(folder / name),), "parquet") for t, _, name in _text_tables(schema, sources)}
+    return dict(sources) | snapshots
+
+
+@contextmanager
+def _staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Iterator[dict[str, Source]]:
+    """Snapshots in a folder of this process's own; what is not published is gone at the end."""
+    folder = _staging(schema)
+    try:
+        tables = _text_tables(schema, sources)
+        if tables:
+            shutil.rmtree(folder, ignore_errors=True)
+            with DuckDBOwner(MEMORY) as owner:
+                for table, source, name in tables:
+                    owner.snapshot(source, table.columns, folder / name, ids_of(schema, table))
+            (folder / _NOTE).write_text(_digest(identity))
+        yield _relations(schema, sources, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _staging(schema: Schema) -> Path:
+    return _snapshots(schema) / f"new-{os.getpid()}"
+
+
+def _publish(schema: Schema, identity: str, version: int) -> None:
+    """Give the staged snapshots the version's name, unless another process has done so."""
+    staged, folder = _staging(schema), _snapshots(schema) / f"v{version}"
+    if not staged.exists() or _holds(folder, identity):
+        return
+    shutil.rmtree(folder, ignore_errors=True)  # of another ledger that stood here
+    try:
+        staged.rename(folder)
+    except OSError:
+        if not _holds(folder, identity):
+            raise
+
+
+def _holds(folder: Path, identity: str) -> bool:
+    note = folder / _NOTE
+    return note.exists() and note.read_text() == _digest(identity)
+
+
+def _digest(identity: str) -> str:
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
 
 
 def _check(schema: Schema, relations: Mapping[str, Source]) -> Physical:
@@ -212,6 +268,7 @@ def _check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Sourc
         _check_id(table, name, physical[name])
     if isinstance(source, EngineTable):
         _check_collations(owner, table, source)
+    owner.check_readable(source, table.columns)
     for key in table.unique:
         if owner.duplicates(source, [column for column in table.columns if column.name in key], ids):
             raise OperationalError(

@@ -29,10 +29,25 @@ from dpsql.plan.expr import (
     Not,
     Or,
     Quantise,
+    conjunction,
+    conjuncts,
 )
 from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
-from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
-from dpsql.plan.walk import map_expr
+from dpsql.plan.nodes import (
+    Aggregate,
+    CountUnits,
+    Filter,
+    Gather,
+    Join,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Sum,
+    Table,
+    Weigh,
+)
+from dpsql.plan.walk import map_expr, map_measure, map_rows
 from dpsql.types import integer_range
 
 VERSION = 1
@@ -41,8 +56,37 @@ VERSION = 1
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
+def canonicalise(aggregate: Aggregate) -> Aggregate:
+    """The same question in its one spelling. This plan is rewritten, run and stored, so equal texts are equal plans."""
+
+    def change(node: Node) -> Node:
+        match node:
+            case Filter():
+                below = node.input
+                if isinstance(below, Filter):
+                    merged = (*conjuncts(below.condition), *conjuncts(node.condition))
+                    return Filter(below.input, canonical(conjunction(merged)))
+                return Filter(below, canonical(node.condition))
+            case Project():
+                return Project(node.input, tuple(Named(c.name, canonical(c.expr)) for c in node.columns))
+            case Join():
+                return replace(node, condition=canonical(node.condition))
+            case Table() | Scan() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
+                return node
+            case _:
+                assert_never(node)
+
+    keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
+    measures = tuple(map_measure(measure, canonical) for measure in aggregate.measures)
+    return Aggregate(map_rows(aggregate.input, change), keys, measures)
+
+
+def canonical(expr: Expr) -> Expr:
+    return map_expr(expr, _simplified)
+
+
 def canonical_expr(expr: Expr) -> str:
-    return _text(map_expr(expr, _simplified))
+    return _text(canonical(expr))
 
 
 def canonical_measure(measure: Measure) -> str:
@@ -65,13 +109,13 @@ def canonical_plan(node: Node) -> str:
     """The text of a bound plan."""
     match node:
         case Table():
-            columns = ",".join(f"{name}:{field.name}" for name, field in node.columns)
-            return f"table({node.table};{columns})"
+            columns = ",".join(f"{name!r}:{field.name!r}" for name, field in node.columns)
+            return f"table({node.table!r};{columns})"
         case Filter():
             rows, conditions = _merged(node)
             return f"filter({rows};{canonical_expr(And(conditions) if len(conditions) > 1 else conditions[0])})"
         case Project():
-            columns = ",".join(f"{c.name}={canonical_expr(c.expr)}" for c in node.columns)
+            columns = ",".join(f"{c.name!r}={canonical_expr(c.expr)}" for c in node.columns)
             return f"project({canonical_plan(node.input)};{columns})"
         case Join():
             sides = f"{canonical_plan(node.left)};{canonical_plan(node.right)}"
@@ -188,7 +232,7 @@ def _negated(arg: Expr) -> Expr:
 def _text(expr: Expr) -> str:
     match expr:
         case Column():
-            return f"[{expr.name}]"
+            return f"[{expr.name!r}]"  # an alias may hold any character; quoted, it ends where it ends
         case Literal():
             return f"{type(expr.value).__name__}:{expr.type}:{expr.value!r}"
         case Compare():

@@ -1,8 +1,8 @@
 """What values an expression can have, by interval arithmetic and finite sets.
 
-A domain is a *claim about values that the scan has sanitised*; what a sum's noise is computed from is
-clipped again by `Quantise`, so a slip here costs accuracy or a refusal, never privacy. Domains also decide
-which groups are public, and there the engine's rows are joined to the list, so again nothing can leak.
+A domain is a *claim about values that the scan has sanitised*. Sensitivity does not rest on it: what a sum's noise is
+computed from is clipped again by `Quantise`, and public groups are a list that the engine's rows are joined to.
+Totality does: 64-bit arithmetic and the length of text are allowed by these bounds; a slip could make an engine raise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.analysis.calendar import extract_bounds, truncated_values
-from dpsql.analysis.narrow import Environment, narrow
+from dpsql.analysis.narrow import Enforced, Environment, narrow
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -85,10 +85,28 @@ def node_domains(node: Node) -> dict[str, Domain]:
             assert_never(node)
 
 
+def enforced_domains(node: Node) -> Enforced:
+    """The domains that the scans enforce, without what conditions say."""
+    match node:
+        case Scan():
+            return Enforced(node_domains(node))
+        case Filter() | Weigh():
+            return enforced_domains(node.input)
+        case Project():
+            inner = enforced_domains(node.input)
+            return Enforced({column.name: domain_of(column.expr, inner) for column in node.columns})
+        case Join():
+            return Enforced(enforced_domains(node.left) | enforced_domains(node.right))
+        case Table() | Aggregate() | Sum() | CountUnits() | Gather():
+            raise TypeError("domains are derived from sanitised rows")
+        case _:
+            assert_never(node)
+
+
 def domain_of(expr: Expr, env: Environment) -> Domain:
     match expr:
         case Column():
-            return env[expr.name]
+            return _inexact(env[expr.name]) if expr.type.is_float else env[expr.name]
         case Literal():
             return _literal(expr)
         case Compare() | InList():
@@ -100,13 +118,16 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
         case IsNull():
             return boolean_domain(False)
         case Arithmetic():
-            return _arithmetic(expr, domain_of(expr.left, env), domain_of(expr.right, env))
+            left, right = domain_of(expr.left, env), domain_of(expr.right, env)
+            return _exact_if(_arithmetic(expr, left, right), left, right)
         case Case():
             return _case(expr, env)
         case Cast():
-            return _cast(domain_of(expr.arg, env), expr.type)
+            inner = domain_of(expr.arg, env)
+            return _exact_if(_cast(inner, expr.type), inner)
         case Call():
-            return _call(expr, tuple(domain_of(arg, env) for arg in expr.args))
+            args = tuple(domain_of(arg, env) for arg in expr.args)
+            return _exact_if(_call(expr, args), *args)
         case Clip():
             inner = domain_of(expr.arg, env)
             lower, upper = expr.lower, expr.upper
@@ -120,6 +141,16 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             assert_never(expr)
 
 
+def _exact_if(domain: Domain, *parts: Domain) -> Domain:
+    """Bounds prove nothing about integers once a double is on the way: its rounding may pass them."""
+    exact = all(part.exact for part in parts) and not domain.type.is_float
+    return domain if exact == domain.exact else replace(domain, exact=exact)
+
+
+def _inexact(domain: Domain) -> Domain:
+    return replace(domain, exact=False)
+
+
 def _operands(expr: Compare | InList) -> tuple[Expr, ...]:
     return (expr.left, expr.right) if isinstance(expr, Compare) else (expr.arg,)
 
@@ -129,7 +160,7 @@ def _literal(literal: Literal) -> Domain:
         return Domain(literal.type, True, values=())
     if literal.type.is_number or literal.type.is_time:
         number = to_number(literal.value)
-        return Domain(literal.type, False, number, number, (literal.value,))
+        return Domain(literal.type, False, number, number, (literal.value,), exact=not literal.type.is_float)
     length = len(literal.value) if isinstance(literal.value, str) else None
     return Domain(literal.type, False, values=(literal.value,), length=length)
 
@@ -158,7 +189,8 @@ def hull(domains: tuple[Domain, ...], type_: Type) -> Domain:
         values = None if values is None or domain.values is None else merge_values(values, domain.values)
     lengths = [domain.length for domain in some]
     length = None if None in lengths or not some else max(x for x in lengths if x is not None)
-    return Domain(type_, nullable, lower, upper, values, length)
+    exact = all(domain.exact for domain in domains)
+    return Domain(type_, nullable, lower, upper, values, length, exact)
 
 
 def merge_values(first: tuple[Scalar, ...], second: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:
@@ -178,17 +210,34 @@ def _cast(inner: Domain, type_: Type) -> Domain:
     if inner.type.kind is Kind.BOOLEAN and type_.is_integer:
         return Domain(type_, inner.nullable, Fraction(0), Fraction(1), (0, 1))
     if inner.type.is_integer and type_.is_integer:
-        return replace(inner, type=type_, nullable=nullable)
+        return _within_type(replace(inner, type=type_, nullable=nullable))
     if inner.type.is_number and type_.is_number:
         if type_.is_integer and inner.bounded:  # rounds to a neighbor
             lower, upper = inner.bounds
             return Domain(type_, nullable, Fraction(lower.__floor__()), Fraction(upper.__ceil__()))
+        if type_.kind is Kind.DECIMAL and inner.bounded:  # rounds to a neighbor on its grid
+            step = Fraction(1, 10 ** (type_.scale or 0))
+            lower, upper = inner.bounds
+            return Domain(type_, True, (lower / step).__floor__() * step, (upper / step).__ceil__() * step)
         widened = (_single(inner.lower, -1), _single(inner.upper, 1)) if type_.kind is Kind.REAL else None
         return Domain(type_, nullable, *(widened or (inner.lower, inner.upper)))
     if inner.bounded and {inner.type.kind, type_.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         lower, upper = (_date_cast(bound, type_.kind) for bound in inner.bounds)
         return Domain(type_, inner.nullable, lower, upper)
     return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
+
+
+def _within_type(domain: Domain) -> Domain:
+    """What a narrower whole number cannot hold becomes NULL."""
+    least, most = integer_range(domain.type)
+    values = domain.values
+    if values is not None:
+        values = tuple(value for value in values if least <= to_number(value) <= most)
+    if domain.bounded and (domain.bounds[1] < least or domain.bounds[0] > most):
+        return replace(domain, lower=Fraction(0), upper=Fraction(0), values=())
+    lower = None if domain.lower is None else max(domain.lower, Fraction(least))
+    upper = None if domain.upper is None else min(domain.upper, Fraction(most))
+    return replace(domain, lower=lower, upper=upper, values=values)
 
 
 def _single(bound: Fraction | None, outward: int) -> Fraction | None:

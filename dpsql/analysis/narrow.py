@@ -14,8 +14,17 @@ from dpsql.types import DOUBLE, INTEGER_BITS, Kind, Type
 Environment = Mapping[str, Domain]
 
 
+class Enforced(dict[str, Domain]):
+    """Domains that hold for every row that an engine may look at, also those that a condition drops.
+
+    Engines reorder conditions, so an expression may meet rows that another condition is about to drop.
+    """
+
+
 def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
     """The domains of the rows for which the condition is true."""
+    if isinstance(env, Enforced):
+        return env
     result = dict(env)
     for part in conjuncts(condition):
         match part:

@@ -58,6 +58,15 @@ class DuckDBOwner:
         rows = self._ask(f"DESCRIBE SELECT * FROM {relation(source)}")
         return {str(name): str(spelling) for name, spelling, *_ in rows}
 
+    def check_readable(self, source: Source, columns: Sequence[Column]) -> None:
+        """Read every declared value once; the owner is told what cannot be read.
+
+        Privacy: a file can hold values that a reader raises on (text that is not UTF-8, a moment past its type's
+        range), below every sanitising cast. Met in a query, one such row would be told from its absence.
+        """
+        names = ", ".join(identifier(column.name) for column in columns)
+        self._ask(f"SELECT bit_xor(hash({names})) FROM {relation(source)}")
+
     def duplicates(self, source: Source, columns: Sequence[Column], ids: Collection[str] = ()) -> bool:
         """Whether two sanitised rows have the same key. A key that is NULL, or becomes NULL, is no key."""
         names = [f"k{at}" for at in range(len(columns))]

@@ -35,11 +35,20 @@ class Literal:
             raise TypeError(f"{self.value!r} is not a literal of type {self.type}")
 
 
+def _same_types(left: Type, right: Type) -> None:
+    """An engine's implicit cast raises on some values, so both sides have one type; whole numbers widen safely."""
+    if left != right and not (left.is_integer and right.is_integer and Kind.HUGEINT not in (left.kind, right.kind)):
+        raise TypeError(f"{left} is compared with {right}")
+
+
 @dataclass(frozen=True)
 class Compare:
     op: str  # = <> < <= > >=
     left: Expr
     right: Expr
+
+    def __post_init__(self) -> None:
+        _same_types(self.left.type, self.right.type)
 
     @property
     def type(self) -> Type:
@@ -86,6 +95,10 @@ class IsNull:
 class InList:
     arg: Expr
     values: tuple[Literal, ...]  # without NULL; a NULL in the SQL list is kept as `Or(…, Literal NULL)`
+
+    def __post_init__(self) -> None:
+        for value in self.values:
+            _same_types(self.arg.type, value.type)
 
     @property
     def type(self) -> Type:

@@ -23,6 +23,7 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
+from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
 from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
 
 
@@ -68,6 +69,26 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return change(replace(expr, branches=branches, otherwise=map_expr(expr.otherwise, change)))
         case _:
             assert_never(expr)
+
+
+def measure_args(measure: Measure) -> tuple[Expr, ...]:
+    match measure:
+        case CountRows() | CountDistinctUnits():
+            return ()
+        case CountValues(arg) | SumValues(arg) | MeanValues(arg):
+            return (arg,)
+        case _:
+            assert_never(measure)
+
+
+def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:
+    match measure:
+        case CountRows() | CountDistinctUnits():
+            return measure
+        case CountValues(arg) | SumValues(arg) | MeanValues(arg):
+            return replace(measure, arg=change(arg))
+        case _:
+            assert_never(measure)
 
 
 def inputs(node: Node) -> tuple[Node, ...]:

@@ -71,7 +71,7 @@ def from_bytes(data: bytes) -> Release:
         if document["dpsql_release"] != FORMAT:
             raise IntegrityError("the stored release has a format that this version does not read")
         return _read(document)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise IntegrityError("the stored release is damaged") from error
 
 

@@ -31,7 +31,7 @@ from dpsql.plan.measures import (
 )
 from dpsql.plan.nodes import Node
 from dpsql.plan.recipes import Linear, Mean, Recipe
-from dpsql.plan.walk import walk
+from dpsql.plan.walk import measure_args, walk
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, sum_type
@@ -60,7 +60,7 @@ def form_bundles(measures: tuple[Measure, ...], node: Node) -> Bundled:
     """`node` is the relation of the release's input rows, sanitised."""
     env, grids = node_domains(node), declared_grids(node)
     parts: dict[Expr, _Parts] = {}
-    args = list(dict.fromkeys(m.arg for m in measures if isinstance(m, CountValues | SumValues | MeanValues)))
+    args = list(dict.fromkeys(arg for measure in measures for arg in measure_args(measure)))
     summed = [arg for arg in args if any(m.arg == arg for m in measures if isinstance(m, SumValues | MeanValues))]
     wants_rows = any(isinstance(m, CountRows) for m in measures)
     for number, arg in enumerate(args, 1):
@@ -99,7 +99,7 @@ def _sum_parts(
     value = quantise(arg, domain, grid)
     if value.lower == value.upper:
         return _constant_parts(value, _count_parts(arg, domain, cell))
-    only_sums = all(isinstance(m, SumValues) for m in measures if getattr(m, "arg", None) == arg)
+    only_sums = all(isinstance(m, SumValues) for m in measures if arg in measure_args(m))
     if only_sums and not with_rows:
         return _Parts(SumBundle(cell, value), (), None, ((cell, Fraction(1)),))
     missing, null_as = None, None

@@ -4,7 +4,9 @@
     a + b  (no bounds known)    →  128-bit addition, NULL past 64 bits
     GROUP BY x * 2 (a double)   →  GROUP BY x * 2 where finite, else NULL; 0.0 for -0.0, which are one group
 
-Everything is total without this rule too: it only finds where the cheap form is.
+Arithmetic is total without this rule too: it only finds where the cheap form is. What WHERE says proves nothing here,
+since an engine may compute an expression for rows that a condition is about to drop. Text that could grow without
+end is refused.
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.analysis.domains import domain_of, node_domains
-from dpsql.analysis.narrow import Environment
+from dpsql.analysis.domains import domain_of, enforced_domains
+from dpsql.analysis.narrow import Enforced, Environment
 from dpsql.errors import LimitExceeded
 from dpsql.plan.expr import Arithmetic, Call, Expr
-from dpsql.plan.measures import CountValues, MeanValues, Measure, SumValues
 from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Named, Node, Project, Scan, Sum, Table, Weigh
-from dpsql.plan.walk import map_expr, map_rows
-from dpsql.types import DOUBLE, TEXT
+from dpsql.plan.walk import map_expr, map_measure, map_rows
+from dpsql.types import BIGINT, DOUBLE, TEXT, integer_range
 
 MOST_CHARACTERS = 100_000
 """Of one text that an expression may make."""
@@ -27,26 +28,21 @@ MOST_CHARACTERS = 100_000
 
 def make_total(aggregate: Aggregate) -> Aggregate:
     rows = map_rows(aggregate.input, _total_node)
-    env = node_domains(rows)
-
-    def measure(asked: Measure) -> Measure:
-        if isinstance(asked, CountValues | SumValues | MeanValues):
-            return replace(asked, arg=_total(asked.arg, env))
-        return asked
+    env = enforced_domains(rows)
 
     keys = tuple(Named(key.name, _finite(_total(key.expr, env))) for key in aggregate.keys)
-    return Aggregate(rows, keys, tuple(measure(asked) for asked in aggregate.measures))
+    return Aggregate(rows, keys, tuple(map_measure(m, lambda arg: _total(arg, env)) for m in aggregate.measures))
 
 
 def _total_node(node: Node) -> Node:
     match node:
         case Filter(rows, condition):
-            return Filter(rows, _total(condition, node_domains(rows)))
+            return Filter(rows, _total(condition, enforced_domains(rows)))
         case Project(rows, columns):
-            env = node_domains(rows)
+            env = enforced_domains(rows)
             return Project(rows, tuple(Named(column.name, _total(column.expr, env)) for column in columns))
         case Join(left, right):
-            env = node_domains(left) | node_domains(right)
+            env = Enforced(enforced_domains(left) | enforced_domains(right))
             return replace(node, condition=_total(node.condition, env))
         case Table() | Scan() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
             return node
@@ -73,9 +69,15 @@ def _check_length(part: Call, env: Environment) -> None:
 
 
 def _fits(part: Arithmetic, env: Environment) -> bool:
-    """The result's bounds hold for every value that the operands can have, NULL aside."""
-    operands = (domain_of(part.left, env), domain_of(part.right, env))
-    return all(operand.bounded for operand in operands) and domain_of(part, env).bounded
+    """The result's bounds hold for every value that the operands can have, NULL aside.
+
+    Only bounds of whole numbers that never were doubles prove it; and -2^63 // -1 and -2^63 % -1 overflow.
+    """
+    left, right = domain_of(part.left, env), domain_of(part.right, env)
+    proven = all(operand.bounded and operand.exact for operand in (left, right)) and domain_of(part, env).bounded
+    if proven and part.op in ("//", "%"):
+        return left.bounds[0] > integer_range(BIGINT)[0]
+    return proven
 
 
 def _finite(expr: Expr) -> Expr:

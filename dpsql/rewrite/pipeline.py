@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpsql.plan.expr import Column, Expr
-from dpsql.plan.measures import CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate, Field, Gather, Named, Part, Project
 from dpsql.plan.recipes import Recipe
-from dpsql.plan.walk import walk
+from dpsql.plan.walk import map_measure, measure_args, walk
 from dpsql.rewrite.drop_clips import drop_clips
 from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.list_groups import list_groups
@@ -54,12 +54,11 @@ def _narrow_rows(aggregate: Aggregate) -> tuple[Project, tuple[Measure, ...]]:
     names: dict[Expr, Column] = {}
     measures: list[Measure] = []
     for measure in aggregate.measures:
-        if isinstance(measure, CountValues | SumValues | MeanValues):
-            if measure.arg not in names:
-                names[measure.arg] = Column(f"x{len(names) + 1}", measure.arg.type, _origin(measure.arg))
-                columns.append(Named(names[measure.arg].name, measure.arg))
-            measure = replace(measure, arg=names[measure.arg])
-        measures.append(measure)
+        for arg in measure_args(measure):
+            if arg not in names:
+                names[arg] = Column(f"x{len(names) + 1}", arg.type, _origin(arg))
+                columns.append(Named(names[arg].name, arg))
+        measures.append(map_measure(measure, names.__getitem__))
     return Project(aggregate.input, tuple(columns)), tuple(measures)
 
 

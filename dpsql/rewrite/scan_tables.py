@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsql.errors import InternalError
-from dpsql.plan.measures import CountValues, MeanValues, SumValues
 from dpsql.plan.nodes import Aggregate, Filter, Hop, Join, Node, Project, Scan, ScanColumn, Table, UnitId
-from dpsql.plan.walk import columns_of, map_rows, walk_nodes
+from dpsql.plan.walk import columns_of, map_rows, measure_args, walk_nodes
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
 from dpsql.types import TEXT
@@ -33,7 +32,7 @@ def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
 def _used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
     exprs = [key.expr for key in aggregate.keys]
-    exprs += [m.arg for m in aggregate.measures if isinstance(m, CountValues | SumValues | MeanValues)]
+    exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
     for node in walk_nodes(aggregate.input):
         if isinstance(node, Filter | Join):
             exprs.append(node.condition)

@@ -107,6 +107,8 @@ def _analysts(at: At | None) -> tuple[Analyst, ...]:
 
 
 def _analyst(name: str, at: At) -> Analyst:
+    if name.lower() == "dataset":  # the ledger's name for the account of all analysts together
+        raise at.error("must have another name", "dataset is the account of all analysts together.", line=at.key_line)
     password, variable = at.child("password"), at.child("password_env")
     if password and variable:
         raise variable.error("must not stand beside password", "Keep one of the two.", line=variable.key_line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -41,6 +41,8 @@ class Domain:
     upper: Fraction | None = None
     values: tuple[Scalar, ...] | None = None
     length: int | None = None  # most characters of a text
+    # No double was on the way: only then do bounds prove that integer arithmetic fits.
+    exact: bool = field(default=True, compare=False)
 
     @property
     def bounded(self) -> bool:

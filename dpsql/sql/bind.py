@@ -18,6 +18,7 @@ from dpsql.plan.nodes import Field, Filter, Join, JoinKind, Named, Node, Project
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit, Schema
 from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.coerce import meet
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.names import BoundColumn, Namer, Scope, SourceScope, same
 from dpsql.types import Type
@@ -212,7 +213,9 @@ class Binder:
             parts: list[Expr] = []
             for name in using:
                 column = exp.Column(this=name)
-                parts.append(Compare("=", left.scope.resolve(column).column, right.scope.resolve(column).column))
+                sides: list[Expr] = [bind_expr(column, side.scope) for side in (left, right)]
+                (one, other), _ = meet(sides, [name, name], "comparison")
+                parts.append(Compare("=", one, other))
             return conjunction(tuple(parts)), frozenset(name.name.lower() for name in using)
         on = join.args.get("on")
         return (TRUE if on is None else bind_condition(on, scope)), frozenset()

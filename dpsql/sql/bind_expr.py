@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 
 from sqlglot import exp
 
 from dpsql.analysis.calendar import EXTRACTIONS, TRUNCATIONS
-from dpsql.errors import GroupingError, TypeMismatch, UnknownFunction, Unsupported
+from dpsql.errors import GroupingError, TypeMismatch, Unsupported
 from dpsql.plan.expr import (
     And,
     Arithmetic,
     Call,
     Case,
     Cast,
-    Clip,
     Compare,
     Expr,
     InList,
@@ -26,11 +24,12 @@ from dpsql.plan.expr import (
     Not,
     Or,
 )
+from dpsql.sql.bind_call import castable, checked_call, clip, part_of, unknown_function
 from dpsql.sql.coerce import bind_literal, coerce, convert_literal, meet, number_literal
 from dpsql.sql.dialect import only, span_of, spelled
-from dpsql.sql.functions import ALIASES, FUNCTIONS
+from dpsql.sql.functions import ALIASES
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Kind, Type, integer_range, parse_type
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Kind, integer_range, parse_type
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -83,15 +82,7 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
         )
     if not isinstance(node, exp.Func):
         raise Unsupported(f"{spelled(node)} is not supported over private rows", span=span_of(node))
-    raise _unknown_function(node)
-
-
-def _unknown_function(node: exp.Expr) -> UnknownFunction:
-    known = sorted(name for name in FUNCTIONS if name not in ("finite", "like", "ilike"))
-    name = str(node.this if isinstance(node, exp.Anonymous) else node.key).lower()
-    close = get_close_matches(name, [*known, "clip", "count", "sum", "avg"], n=1) if isinstance(node, exp.Func) else []
-    hint = f"Perhaps you meant {close[0].upper()}." if close else f"Functions: {', '.join(known)}, clip, CASE, CAST."
-    return UnknownFunction(f"{spelled(node)} is not supported over private rows", hint=hint, span=span_of(node))
+    raise unknown_function(node)
 
 
 def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
@@ -110,6 +101,8 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
     if isinstance(node.this, exp.Star):
         raise Unsupported("* cannot stand here", span=span_of(node))
     column = scope.resolve(node).column
+    if column.type.kind is Kind.INTERVAL:
+        raise Unsupported("columns of type interval are not supported yet", span=span_of(node))
     # 128-bit arithmetic could overflow: such columns are read as 64-bit ones, NULL where they do not fit.
     return Cast(column, BIGINT) if column.type.kind is Kind.HUGEINT else column
 
@@ -222,7 +215,7 @@ def _like(node: exp.Expr, scope: Scope) -> Expr:
     pattern = bind_expr(node.expression, scope)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str) or "\\" in pattern.value:
         raise Unsupported("a pattern must be a literal without a backslash", span=span_of(node.expression))
-    found = _checked_call(name, [bind_expr(node.this, scope), pattern], node)
+    found = checked_call(name, [bind_expr(node.this, scope), pattern], node)
     return Not(found) if node.args.get("negate") else found
 
 
@@ -263,19 +256,9 @@ def _cast(node: exp.Expr, scope: Scope) -> Expr:
             raise TypeMismatch(f"this text cannot be read as {type_}", span=span_of(node))
     if arg.type == type_:
         return arg
-    if not _castable(arg.type, type_):
+    if not castable(arg.type, type_):
         raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
     return Cast(arg, type_)
-
-
-def _castable(source: Type, target: Type) -> bool:
-    if Kind.TEXT in (source.kind, target.kind):
-        return True
-    if source.is_number and target.is_number:
-        return True
-    if source.kind is Kind.BOOLEAN and target.is_integer:
-        return True
-    return source.is_time and target in (DATE, TIMESTAMP)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
@@ -288,84 +271,26 @@ def _named(node: exp.Expr, scope: Scope) -> Expr:
     for place in places:
         value = node.args.get(place)
         nodes += value if isinstance(value, list) else [] if value is None else [value]
-    return _checked_call(name, [bind_expr(n, scope) for n in nodes], node, nodes)
+    return checked_call(name, [bind_expr(n, scope) for n in nodes], node, nodes)
 
 
-def _checked_call(
-    name: str, args: list[Expr], node: exp.Expr, nodes: list[exp.Expr] | None = None
-) -> Expr:
-    function = FUNCTIONS[name]
-    nodes = nodes or [node] * len(args)
-    if not function.least <= len(args) <= function.most:
-        raise UnknownFunction(f"{name} does not take {len(args)} arguments", span=span_of(node))
-    for place in function.literals:
-        if place < len(args) and not isinstance(args[place], Literal):
-            raise Unsupported(
-                f"argument {place + 1} of {name} must be a literal", hint=f"For example: {function.example}.",
-                span=span_of(nodes[place]),
-            )  # fmt: skip
-    if name in ("coalesce", "nullif", "greatest", "least"):
-        args, common = meet(args, nodes, name.upper())
-        args = [coerce(arg, common, n) for arg, n in zip(args, nodes, strict=True)]
-    if name in ("substring", "round"):
-        _check_lengths(name, args[1:], node)
-        args[1:] = [Literal(arg.value, INTEGER) for arg in args[1:] if isinstance(arg, Literal)]
-    type_ = function.result(tuple(arg.type for arg in args))
-    if type_ is None:
-        given = ", ".join(str(arg.type) for arg in (args[1:] if 0 in function.literals else args))
-        raise TypeMismatch(f"{name} does not take ({given})", hint=f"For example: {function.example}.",
-                           span=span_of(node))  # fmt: skip
-    if name in ("floor", "ceil", "round") and type_.is_integer:
-        return args[0]
-    if name in ("abs", "floor", "ceil", "round") and not args[0].type.is_float and not type_.is_integer:
-        args[0] = Cast(args[0], DOUBLE)
-    return Call(name, tuple(args), type_)
-
-
-def _check_lengths(name: str, args: list[Expr], node: exp.Expr) -> None:
-    most = 15 if name == "round" else 10_000
-    for arg in args:
-        value = arg.value if isinstance(arg, Literal) else None
-        least = 0 if name == "round" else 1
-        if not isinstance(value, int) or not least <= value <= most:
-            raise Unsupported(f"the numbers in {name} must be literals between {least} and {most}", span=span_of(node))
-
-
-def _clip(node: exp.Expr, scope: Scope) -> Expr:
+def _anonymous(node: exp.Expr, scope: Scope) -> Expr:
     assert isinstance(node, exp.Anonymous)
-    name = ALIASES.get(str(node.this).lower(), str(node.this).lower())
-    if name != "clip":
-        raise _unknown_function(node)
-    args = [number_literal(bind_expr(part, scope), part) for part in node.expressions]
-    if len(args) != 3 or not all(isinstance(arg, Literal) and arg.value is not None for arg in args[1:]):
-        raise Unsupported("CLIP takes a number and two literal bounds", hint="For example: CLIP(cost, 0, 100).",
-                          span=span_of(node))  # fmt: skip
-    lower, upper = (Fraction(arg.value) for arg in args[1:] if isinstance(arg, Literal))  # type: ignore[arg-type]
-    if not args[0].type.is_number or lower > upper:
-        raise TypeMismatch("CLIP takes a number, a lower and an upper bound", span=span_of(node))
-    if args[0].type.is_integer and lower.__ceil__() > upper.__floor__():
-        raise TypeMismatch("no whole number lies between these bounds", span=span_of(node))
-    return Clip(args[0], lower, upper)
-
-
-def _part(node: exp.Expr, parts: tuple[str, ...], what: str) -> Literal:
-    name = node.name.lower()
-    if name not in parts:
-        span = span_of(node) or (span_of(node.parent) if node.parent is not None else None)
-        raise Unsupported(f'{what} of "{name}" is not supported', hint=f"Parts: {', '.join(parts)}.", span=span)
-    return Literal(name, TEXT)
+    if ALIASES.get(node.name.lower(), node.name.lower()) != "clip":
+        raise unknown_function(node)
+    return clip([bind_expr(part, scope) for part in node.expressions], node)
 
 
 def _extract(node: exp.Expr, scope: Scope) -> Expr:
     only(node, "this", "expression")
     arg = bind_expr(node.expression, scope)
-    return _checked_call("extract", [_part(node.this, EXTRACTIONS, "EXTRACT"), arg], node)
+    return checked_call("extract", [part_of(node.this, EXTRACTIONS, "EXTRACT"), arg], node)
 
 
 def _date_trunc(node: exp.Expr, scope: Scope) -> Expr:
     only(node, "this", "unit")
     arg = bind_expr(node.this, scope)
-    return _checked_call("date_trunc", [_part(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
+    return checked_call("date_trunc", [part_of(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
 
 
 def _paren(node: exp.Expr, scope: Scope) -> Expr:
@@ -392,5 +317,5 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     exp.Extract: _extract,
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _date_trunc,
-    exp.Anonymous: _clip,
+    exp.Anonymous: _anonymous,
 }

@@ -104,6 +104,8 @@ class ReleaseBlock:
         if group is None:
             if distinct is None or any(holds_aggregate(item) for item in self._items):
                 return []
+            for item in self._items:
+                self._refuse_unit(item.this)
             return _unique([bind_expr(item.this, self._scope) for item in self._items])
         only(group, "expressions", "all")
         if group.args.get("all") and group.expressions:

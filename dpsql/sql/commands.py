@@ -58,7 +58,9 @@ def read_command(sql: str) -> Command | None:
     first = head[1].lower()
     if first == "explain":
         return _explain(sql, head.end())
-    tokens = [token for token in tokenize(sql) if token.token_type is not TokenType.SEMICOLON]
+    tokens = tokenize(sql)
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
     words = tokens[1:]
     match first:
         case "set":
@@ -86,13 +88,28 @@ def _set(words: list[Token], first: Token) -> SetCommand:
     split = next((i for i, w in enumerate(words) if w.token_type is TokenType.EQ or w.text.lower() == "to"), None)
     if split is None or split == 0 or split == len(words) - 1:
         raise InvalidSyntax("SET takes a name and a value", hint="For example: SET epsilon = 0.5", span=_span(first))
-    return SetCommand(_dotted(words[:split]), "".join(word.text for word in words[split + 1 :]))
+    return SetCommand(_dotted(words[:split]), _value(words[split + 1 :]))
+
+
+def _value(words: list[Token]) -> str:
+    """One word, or a number with its sign: more would be read as one."""
+    signed = len(words) == 2 and words[0].token_type is TokenType.DASH
+    if len(words) != 1 and not signed:
+        raise InvalidSyntax("SET takes one value", hint="For example: SET epsilon = 0.5", span=_span(words[1]))
+    return "".join(word.text for word in words)
 
 
 def _dotted(words: list[Token]) -> str:
+    """A name, or names with dots between them."""
     if not words:
         raise InvalidSyntax("a name is missing", hint="For example: SHOW epsilon, SHOW BUDGET, SHOW TABLES.")
-    return "".join(word.text for word in words).lower()
+    text = "".join(word.text for word in words)
+    names = sum(word.token_type is not TokenType.DOT for word in words)
+    if len(words) != 2 * names - 1 and len(text.split()) == 1:
+        raise InvalidSyntax("one name is expected here", span=_span(words[1]))
+    if len(text.split()) != 1:
+        raise InvalidSyntax("one name is expected here", span=_span(words[0]))
+    return text.strip().lower()
 
 
 def _span(token: Token) -> Span:

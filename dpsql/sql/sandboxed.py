@@ -19,8 +19,8 @@ DENIED = frozenset(
         "nextval", "pandas_scan", "parse_duckdb_log_message", "python_map_function", "query", "query_table",
         "random", "scan_arrow_ipc", "seq_scan", "session_user", "set_config", "setseed", "sleep_ms", "sniff_csv",
         "stats", "storage_info", "table_info", "test_all_types", "test_vector_types", "today",
-        "current_version", "transaction_timestamp", "txid_current",
-        "user", "uuid", "uuidv4", "uuidv7", "version", "which_secret",
+        "current_local", "current_localtime", "current_localtimestamp", "current_version",
+        "transaction_timestamp", "txid_current", "user", "uuid", "uuidv4", "uuidv7", "version", "which_secret",
         "write_log",
     }
 )  # fmt: skip
@@ -42,7 +42,7 @@ def check_function(node: exp.Expr) -> None:
 def function_names(node: exp.Func) -> list[str]:
     """Every name that sqlglot, or DuckDB, may have for the function."""
     if isinstance(node, exp.Anonymous):
-        return [str(node.this).lower()]
+        return [node.name.lower()]  # the bare name, also of one in quotes
     names = [name.lower() for name in node.sql_names()]
     written = node.sql(dialect="duckdb").split("(")[0].lower()
     return [*names, written]

@@ -105,6 +105,6 @@ LINE 1: SELECT SUM(CLIP(score, 10, 0)) FROM visits
 -- case: bounds without a whole number between them
 SELECT SUM(CLIP(score, 0.2, 0.8)) FROM visits
 ---- error
-ERROR 42804 (TypeMismatch):  no whole number lies between these bounds
+ERROR 42804 (TypeMismatch):  no integer lies between these bounds
 LINE 1: SELECT SUM(CLIP(score, 0.2, 0.8)) FROM visits
                    ^

@@ -19,7 +19,7 @@ Gather
     - c1: x1 in steps of 1/2, 20 to 10000, divided by 2^4
     Weigh each unit as at most 8 rows, l2 norm
       Project x1 = cost
-        Filter cost > 10.0
+        Filter 10.0 < cost
           Scan visits (unit patient_id)
             - cost, double [0, 5000], grid 1/2
 

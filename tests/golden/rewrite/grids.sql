@@ -51,7 +51,7 @@ Gather
     - c1: x1 in steps of 1, 0 to 10
     Weigh each unit as at most 8 rows, l2 norm
       Project x1 = score
-        Filter (score >= 0) and (score <= 10)
+        Filter (score <= 10) and (0 <= score)
           Scan visits (unit patient_id)
             - score, integer
 
@@ -62,6 +62,6 @@ Gather
   Sum
     - c1: x1 in steps of 1/65536, 0 to 32768000, divided by 2^16
     Weigh each unit as at most 8 rows, l2 norm
-      Project x1 = cost * 0.1
+      Project x1 = 0.1 * cost
         Scan visits (unit patient_id)
           - cost, double [0, 5000], grid 1/2

@@ -40,12 +40,12 @@ Gather by k1 boolean
 SELECT ward, COUNT(*) FROM visits WHERE ward IN ('b', 'a', 'b') GROUP BY ward
 ---- rewritten
 Gather by k1 text
-  - listed k1, 2 groups: 'b', 'a'
+  - listed k1, 2 groups: 'a', 'b'
   Sum by k1
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1
       Project k1 = ward
-        Filter ward in ('b', 'a')
+        Filter ward in ('a', 'b')
           Scan visits (unit patient_id)
             - ward, text
 
@@ -69,7 +69,7 @@ Gather by k1 text
   Sum by k1
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1
-      Project k1 = case when cost > 100.0 then 'high' when cost > 10.0 then 'middle' else 'low' end
+      Project k1 = case when 100.0 < cost then 'high' when 10.0 < cost then 'middle' else 'low' end
         Scan visits (unit patient_id)
           - cost, double [0, 5000], grid 1/2
 
@@ -108,7 +108,7 @@ Gather by k1 smallint
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1
       Project k1 = nights
-        Filter nights > 11
+        Filter 12 <= nights
           Scan visits (unit patient_id)
             - nights, smallint [0, 14], cast from integer
 
@@ -141,8 +141,8 @@ Gather by k1 boolean, k2 text
   Sum by k1, k2
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1, k2
-      Project k1 = cost > 10.0, k2 = upper(kind)
-        Filter (not ((cost > 10.0) is null)) and (not (upper(kind) is null))
+      Project k1 = 10.0 < cost, k2 = upper(kind)
+        Filter (not ((10.0 < cost) is null)) and (not (upper(kind) is null))
           Scan visits (unit patient_id)
             - kind, text of 'urgent', 'planned'
             - cost, double [0, 5000], grid 1/2
@@ -156,7 +156,7 @@ Gather by k1 text
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1
       Project k1 = kind
-        Join left on patient_id_2 = patient_id, units equated
+        Join left on patient_id = patient_id_2, units equated
           Scan patients (unit patient_id, one row per unit)
             - patient_id, bigint, id
           Scan visits (unit patient_id)

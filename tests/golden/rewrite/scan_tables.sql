@@ -8,7 +8,7 @@ Gather
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm
       Project
-        Filter patient_id > 5
+        Filter 6 <= patient_id
           Scan visits (unit patient_id)
             - patient_id, bigint, id
 
@@ -22,7 +22,7 @@ Gather by k1 text
     Weigh each unit as at most 8 rows, l2 norm by k1
       Project k1 = kind
         Filter not (kind is null)
-          Filter nights > 2
+          Filter 3 <= nights
             Scan visits (unit patient_id)
               - kind, text of 'urgent', 'planned'
               - nights, smallint [0, 14], cast from integer

@@ -1,0 +1,166 @@
+"""Attacks that once told neighbors apart, or could have: each must find the same on both sides, or be refused.
+
+The victim is unit 7. Every statement makes something overflow, raise or look different for rows of that unit only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.dataset import open_dataset
+from dpsql.errors import Error, OperationalError, SchemaError
+from dpsql.plan.expr import ONE
+from dpsql.privacy.selection import WEIGHT_ONE, key_weight
+from dpsql.schema.load import load_schema
+from dpsql.session import Session
+
+SCHEMA = """
+dpsql: 1
+engine: duckdb:///{name}.duckdb
+privacy:
+  unit: people.pid
+  budget: {{epsilon: 1000000, delta: 0.5}}
+  query: {{epsilon: 1, delta: 1e-6}}
+  contributions: {{rows: 3, groups: 3}}
+tables:
+  people:
+    unit: pid
+    unique: [pid]
+    columns: {{pid: {{type: bigint}}, code: {{type: integer}}}}
+  visits:
+    unit: {{pid: people.pid}}
+    columns:
+      pid: {{type: bigint}}
+      ward: {{type: text}}
+      code: {{type: text}}
+      n: {{type: bigint, bounds: [0, 1000]}}
+      big: {{type: bigint}}
+      huge: {{type: hugeint}}
+      x: {{type: double, bounds: [-5, 5]}}
+      t: {{type: time}}
+"""
+
+
+def session(folder: Path, name: str, victim: bool) -> Session:
+    folder.joinpath(f"{name}.yaml").write_text(SCHEMA.format(name=name))
+    with duckdb.connect(str(folder / f"{name}.duckdb")) as db:
+        db.execute("CREATE TABLE people (pid BIGINT, code INTEGER)")
+        db.execute("CREATE TABLE visits (pid BIGINT, ward VARCHAR, code VARCHAR, n BIGINT, big BIGINT, huge HUGEINT, "
+                   "x DOUBLE, t TIME)")  # fmt: skip
+        db.execute("INSERT INTO people SELECT i, i FROM range(20, 2020) r(i)")
+        db.execute("INSERT INTO visits SELECT i, 'w', i::VARCHAR, i, i, i, 0.3, TIME '10:00' FROM range(20, 2020) r(i)")
+        if victim:
+            db.execute("INSERT INTO people VALUES (7, 7)")
+            db.execute("INSERT INTO visits VALUES (7, '20000-01-01', 'x', 50, 9223372036854775807, "
+                       "170141183460469231731687303715884105727::HUGEINT, -0.3, '24:00:00')")  # fmt: skip
+    return Session(open_dataset(folder / f"{name}.yaml"))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Session]:
+    folder = tmp_path_factory.mktemp("attacks")
+    return session(folder, "without", False), session(folder, "with", True)
+
+
+STATEMENTS = [
+    # a double rounds up past the bounds that the integer arithmetic was proven with
+    "SELECT SUM(CLIP(CAST(CAST(CASE WHEN pid = 7 THEN 9223372036854774308 ELSE 0 END AS DOUBLE) AS BIGINT) + 1499, 0, 1))"
+    " FROM visits",
+    # -2^63 % -1
+    "SELECT SUM(CLIP(CLIP(CASE WHEN pid = 7 THEN -9223372036854775807 - 1 ELSE n END, -9223372036854775808, 0)"
+    " % CASE WHEN pid = 7 THEN -1 ELSE 5 END, 0, 1)) FROM visits",
+    # conditions may be computed in another order than they are written
+    "SELECT COUNT(*) FROM (SELECT big FROM visits WHERE big BETWEEN 0 AND 1000) s WHERE big * big * big < 50",
+    "SELECT SUM(CASE WHEN big < 1000 THEN CLIP(big * big, 0, 9) END) FROM visits",
+    "SELECT SUM(CLIP(CLIP(n, 1e38, 2e38) * 2, 0, 1)) FROM visits",
+    "SELECT SUM(CLIP(huge * huge, 0, 1)) FROM visits",
+    "SELECT SUM(CLIP(ABS(huge), 0, 1)) FROM visits",
+    "SELECT COUNT(*) FROM visits WHERE big < 0.000000000000000000000000000001",
+    "SELECT COUNT(*) FROM visits WHERE n IN (0.5, 9223372036854775808)",
+    "SELECT COUNT(*) FROM people JOIN visits USING (pid, code)",
+    "SELECT t, COUNT(*) FROM visits GROUP BY t",
+    "SELECT CAST(ward AS DATE), COUNT(*) FROM visits GROUP BY 1",
+    "SELECT DATE_TRUNC('year', CAST(ward AS TIMESTAMP)), COUNT(*) FROM visits GROUP BY 1",
+    "SELECT ROUND(x), COUNT(*) FROM visits GROUP BY 1",
+    "SELECT COUNT(*) FROM (SELECT ward || ward AS a FROM visits) s WHERE a || a LIKE '%x'",
+    "SELECT CAST(4611686018427387904 AS INTEGER), COUNT(*) FROM visits GROUP BY 1",
+]
+
+
+def outcome(session: Session, sql: str) -> tuple[object, ...]:
+    """What an analyst sees besides noisy numbers: keys are compared by their spelling."""
+    try:
+        answer = session.execute(sql)
+    except Error as error:
+        return type(error).__name__, str(error)
+    return tuple(c.name for c in answer.columns), [repr(row[:-1]) for row in answer.rows], answer.notices[:0]
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_both_sides_look_alike(both: tuple[Session, Session], sql: str) -> None:
+    assert outcome(both[0], sql) == outcome(both[1], sql)
+    assert outcome(both[1], sql)[0] != "EngineFailed"
+
+
+def test_explain_does_not_tell_of_files(tmp_path: Path) -> None:
+    """EXPLAIN is free: the name of a snapshot must not be made from the data's size or time."""
+    texts = []
+    for name, rows in (("a", 3), ("b", 4)):
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.joinpath("v.csv").write_text("pid,n\n" + "".join(f"{i},{i}\n" for i in range(rows)))
+        folder.joinpath("s.yaml").write_text(
+            "dpsql: 1\nprivacy: {unit: v.pid, budget: {epsilon: 9, delta: 1e-6}, contributions: {rows: 1}}\n"
+            "tables: {v: {source: v.csv, unit: pid, columns: {pid: {type: bigint}, n: {type: bigint}}}}\n"
+        )
+        explained = Session(open_dataset(folder / "s.yaml")).explain("SELECT COUNT(*) FROM v")
+        texts.append(str(explained).replace(str(folder), ""))
+    assert texts[0] == texts[1]
+
+
+def test_files_that_a_reader_raises_on_are_not_registered(tmp_path: Path) -> None:
+    path = tmp_path / "v.parquet"
+    duckdb.execute(f"COPY (SELECT 1::BIGINT AS pid, 'abcdefgh' AS ward) TO '{path}'")
+    damaged = path.read_bytes().replace(b"abcdefgh", b"abc\xff\xfefgh")
+    path.write_bytes(damaged)
+    (tmp_path / "s.yaml").write_text(
+        "dpsql: 1\nprivacy: {unit: v.pid, budget: {epsilon: 9, delta: 1e-6}, contributions: {rows: 1, groups: 1}}\n"
+        "tables: {v: {source: v.parquet, unit: pid, columns: {pid: {type: bigint}, ward: {type: text}}}}\n"
+    )
+    with pytest.raises(OperationalError):
+        open_dataset(tmp_path / "s.yaml")
+
+
+def test_no_analyst_is_the_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SCHEMA.format(name="x") + "analysts: {Dataset: {budget: {epsilon: 1, delta: 1e-9}}}\n")
+    with pytest.raises(SchemaError, match="another name"):
+        load_schema(path)
+
+
+def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
+    """Aliases may hold any character, and spellings of one question share cells and recipes."""
+    house = both[0]
+    first, second = (
+        house._compile(sql, ()).steps[0].plan_hash
+        for sql in (
+            'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT n AS p, big AS "q=[x],p" FROM visits) v',
+            'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT x AS "p=[n],q", big AS p FROM visits) v',
+        )
+    )
+    assert first != second
+    spellings = ["n >= 5", "NOT (n < 5)", "n > 4", "5 <= n"]
+    steps = [house._compile(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()).steps[0] for c in spellings]
+    assert len({step.plan_hash for step in steps}) == 1
+    assert len({(step.recipes, step.sql, step.calibrated.grids) for step in steps}) == 1
+
+
+def test_the_weight_of_a_kept_key_is_never_above_its_claim() -> None:
+    assert ONE == WEIGHT_ONE
+    rows = duckdb.execute(
+        f"SELECT t, CAST(floor({ONE} / sqrt(t) * (1 - pow(2, -40))) AS BIGINT) FROM range(1, 5000) r(t)"
+    ).fetchall()
+    assert all(weight <= key_weight(t) for t, weight in rows)
