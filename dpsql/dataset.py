@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,18 +29,7 @@ class Dataset:
         return self.resolved.schema
 
     def account(self, user: str | None) -> Account:
-        """Who pays: an analyst of the schema, or the dataset itself where none are declared."""
-        if not self.schema.analysts:
-            if user not in (None, DATASET):
-                raise AccessDenied(f'there is no analyst "{user}" in the schema', hint="It has none, so leave it out.")
-            return dataset_account(self.schema)
-        names = ", ".join(analyst.name for analyst in self.schema.analysts)
-        if user is None:
-            raise AccessDenied("a user must be named", hint=f"Connect as one of: {names}.")
-        analyst = self.schema.analyst(user)
-        if analyst is None:
-            raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
-        return Account(analyst.name, analyst.budget.epsilon, analyst.budget.delta)
+        return account_of(self.schema, user)
 
     def check_unchanged(self) -> None:
         """Files are pinned: a charge buys an answer about the registered version or nothing."""
@@ -47,6 +38,21 @@ class Dataset:
     def close(self) -> None:
         self.engine.close()
         self.ledger.close()
+
+
+def account_of(schema: Schema, user: str | None) -> Account:
+    """Who pays: an analyst of the schema, or the dataset itself where none are declared."""
+    if not schema.analysts:
+        if user not in (None, DATASET):
+            raise AccessDenied(f'there is no analyst "{user}" in the schema', hint="It has none, so leave it out.")
+        return dataset_account(schema)
+    names = ", ".join(analyst.name for analyst in schema.analysts)
+    if user is None:
+        raise AccessDenied("a user must be named", hint=f"Connect as one of: {names}.")
+    analyst = schema.analyst(user)
+    if analyst is None:
+        raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
+    return Account(analyst.name, analyst.budget.epsilon, analyst.budget.delta)
 
 
 def dataset_account(schema: Schema) -> Account:
@@ -67,10 +73,17 @@ def open_dataset(path: str | Path) -> Dataset:
 
 def register_changed(path: str | Path) -> int:
     """The owner's act: the data as it is now becomes the next version. Returns its number."""
+    with open_books(path) as (schema, ledger):
+        return versions.register(schema, ledger, changed=True).version
+
+
+@contextmanager
+def open_books(path: str | Path) -> Iterator[tuple[Schema, Ledger]]:
+    """The schema and its ledger, without the data: what the owner needs to look at accounts."""
     schema = load_schema(path)
     ledger = _ledger(schema)
     try:
-        return versions.register(schema, ledger, changed=True).version
+        yield schema, ledger
     finally:
         ledger.close()
 

@@ -100,7 +100,7 @@ def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Lit
         lower = number if lower is None else max(lower, number)
     else:
         upper = number if upper is None else min(upper, number)
-    if domain.type.is_integer:
+    if domain.type.is_integer or domain.type.is_time:  # days and microseconds are whole too
         lower = _whole(lower, op == ">" and lower == number, 1)
         upper = _whole(upper, op == "<" and upper == number, -1)
     values = domain.values

@@ -36,6 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_budget(commands)
     _add_data(commands)
+    _add_account(commands)
     _add_demo(commands)
     return parser
 
@@ -86,6 +87,15 @@ def _add_data(commands: _Commands[argparse.ArgumentParser]) -> None:
         Releases of earlier versions stay paid for, and what was spent stays spent.
         """
     _add_schema(_command(actions, "changed", what, more))
+
+
+def _add_account(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "account", "the owner's commands about the accounts in a ledger")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    resume = _command(actions, "resume", "let an account ask again that was suspended after failed runs")
+    _add_schema(resume)
+    resume.add_argument("name", metavar="NAME", help="an analyst of the schema, or dataset")
+    _add_schema(_command(actions, "verify", "check that the ledger's chains of charges are whole"))
 
 
 def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from fractions import Fraction
 
 import dpsql
 from dpsql.cli.formats import Figure, print_table
 from dpsql.cli.screen import Screen
-from dpsql.dataset import Dataset, dataset_account, open_dataset
+from dpsql.dataset import account_of, dataset_account, open_books
 from dpsql.dbapi.address import read_address
 from dpsql.dbapi.charge import figure, figure_left
 
@@ -18,17 +17,14 @@ _HEADS = ("account", "epsilon", "delta", "spent", "left", "part left", "charges"
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
     address = read_address(given.schema, given.user, {})
-    with closing(open_dataset(address.path)) as dataset:
+    with open_books(address.path) as (schema, ledger):
         if address.user is not None:
-            screen.print(str(dataset.ledger.balance(dataset.account(address.user))))
+            screen.print(str(ledger.balance(account_of(schema, address.user))))
             return
-        print_table(screen, _HEADS, [_row(balance) for balance in _balances(dataset)])
+        names = (analyst.name for analyst in schema.analysts)
+        accounts = [dataset_account(schema), *(account_of(schema, name) for name in names)]
+        print_table(screen, _HEADS, [_row(ledger.balance(account)) for account in accounts])
     screen.print('"spent" and "left" are epsilon, at the delta of the account; repeated questions are free.')
-
-
-def _balances(dataset: Dataset) -> list[dpsql.Balance]:
-    accounts = [dataset_account(dataset.schema), *(dataset.account(a.name) for a in dataset.schema.analysts)]
-    return [dataset.ledger.balance(account) for account in accounts]
 
 
 def _row(balance: dpsql.Balance) -> tuple[object, ...]:

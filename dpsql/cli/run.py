@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import traceback
@@ -19,6 +20,7 @@ _COMMANDS = {
     "explain": "dpsql.cli.query",
     "budget": "dpsql.cli.budget",
     "data": "dpsql.cli.data",
+    "account": "dpsql.cli.account",
     "demo": "dpsql.cli.demo",
 }
 _INTERRUPTED = 130
@@ -30,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     given = parse(parser, arguments)
     screen = Screen(sys.stdout, sys.stderr)
+    if os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
+        logging.basicConfig(filename=os.environ["DPSQL_LOG"], format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
         code = _run(given, screen)
         sys.stdout.flush()

@@ -95,7 +95,13 @@ class DuckDBEngine:
             raise
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
-        return guarded(lambda: _exact(self._run(sql, holes), key_columns))
+        def run() -> Exact:
+            try:
+                return _exact(self._run(sql, holes), key_columns)
+            except duckdb.InterruptException:  # DuckDB's word for Ctrl-C: the caller's choice, not the rows'
+                raise KeyboardInterrupt from None
+
+        return guarded(run)
 
     def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
         def run() -> list[Row]:

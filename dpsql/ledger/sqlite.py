@@ -164,10 +164,12 @@ class SqliteLedger:
         if failures.get(account.name, 0) >= self.failures:
             raise AccountSuspended(
                 f'the account "{account.name}" is suspended, because too many of its runs failed',
-                hint="Ask the owner to resume it.",
+                hint="Ask the owner: dpsql account resume SCHEMA NAME.",
             )
         if failures.get(self.dataset.name, 0) >= self.dataset_failures:
-            raise AccountSuspended("the dataset is suspended", hint="Ask the owner to resume it.")
+            raise AccountSuspended(
+                "the dataset is suspended", hint="Ask the owner: dpsql account resume SCHEMA dataset."
+            )
 
     def void(self, version: int) -> None:
         """A data version can no longer be read: what was paid and not stored is lost."""

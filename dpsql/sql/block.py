@@ -174,7 +174,10 @@ class ReleaseBlock:
                 places = (exp.Literal.number(place) for place in range(1, len(self._items) + 1))
                 result += [_rebuilt(ordered, lambda n, place=place: place) for place in places]  # type: ignore[misc]
                 continue
-            is_place = isinstance(inner, exp.Literal)
+            is_place = isinstance(inner, exp.Literal) and not inner.args.get("is_string")
+            if is_place and not (str(inner.this).isdigit() and 1 <= int(inner.this) <= len(self._items)):
+                raise InvalidSyntax(f"ORDER BY position {inner.this} is not in the select list", span=span_of(inner),
+                                    sqlstate="42P10")  # fmt: skip
             result.append(_rebuilt(ordered, lambda n: n) if is_alias or is_place else self._post(ordered))
         return exp.Order(expressions=result)
 

@@ -49,7 +49,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
         raise _syntax_error(error, sql) from None
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply") from None
-    statements = [tree for tree in trees if tree is not None]
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) > 1:
         raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.")
     tree = statements[0]
@@ -135,7 +135,8 @@ def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     places = [index for index, token in enumerate(tokens) if token.token_type is TokenType.PLACEHOLDER]
     if len(places) != len(parameters):
         raise ProgrammingError(
-            f"the statement has {len(places)} placeholders, but {len(parameters)} parameters were given",
+            f"the statement has {_counted(len(places), 'placeholder')}, but {len(parameters)} given",
+            hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
             sqlstate="08P01",
         )
     bound = list(tokens)
@@ -144,6 +145,10 @@ def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
         old = tokens[place]
         bound[place] = Token(kind, text, old.line, old.col, old.start, old.end)
     return bound
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _literal(parameter: Parameter) -> tuple[TokenType, str]:
@@ -170,4 +175,7 @@ def _literal(parameter: Parameter) -> tuple[TokenType, str]:
             return TokenType.STRING, parameter.isoformat(" ")
         case dt.date():
             return TokenType.STRING, parameter.isoformat()
+    item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
+    if callable(item) and getattr(parameter, "ndim", None) == 0:
+        return _literal(item())
     raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")

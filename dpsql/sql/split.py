@@ -176,7 +176,7 @@ def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> B
         name_outputs(select)
         whole = _divide_whole(select, sources, blocks)
         return Block(Ownership.RELEASED if Ownership.RELEASED in kinds else Ownership.PUBLIC, select, (), whole)
-    if Ownership.RELEASED in kinds or any(_is_generated(source) for source in sources):
+    if Ownership.RELEASED in kinds or Ownership.PUBLIC in kinds:
         raise Unsupported(
             "private rows cannot be joined with aggregated or made-up rows yet",
             hint="Aggregate the private rows first, then join in an outer SELECT.",
@@ -261,12 +261,6 @@ def _sources(select: exp.Select) -> list[exp.Expr]:
         raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
     sources = [] if from_ is None else [from_.this]
     return sources + [join.this for join in select.args.get("joins") or ()]
-
-
-def _is_generated(source: exp.Expr) -> bool:
-    return isinstance(source, exp.Values | exp.Unnest) or (
-        isinstance(source, exp.Table) and isinstance(source.this, exp.Func)
-    )
 
 
 def _divide_whole(select: exp.Select, sources: list[exp.Expr], blocks: list[Block]) -> frozenset[str]:
