@@ -82,6 +82,7 @@ class Compiled:
     post_sql: str
     errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
     settings: Settings
+    notices: tuple[str, ...] = ()
 
     @property
     def loss(self) -> Loss:
@@ -118,7 +119,8 @@ def _compile(
     hashes = [_plan_hash(aggregate, resolved, settings) for aggregate in asked]
     noisy = [calibrate(one.gather, share, _relation(resolved)) for one, share in zip(rewritten, each, strict=True)]
     steps = tuple(map(_step, parts.releases, hashes, rewritten, noisy))
-    return Compiled(sql, steps, render_post(parts.post), parts.errors, settings)
+    notices = tuple(dict.fromkeys(notice for one in rewritten for notice in one.notices))
+    return Compiled(sql, steps, render_post(parts.post), parts.errors, settings, notices)
 
 
 def _norm(settings: Settings) -> Norm:

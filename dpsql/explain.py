@@ -61,6 +61,7 @@ class Explanation:
     post_sql: str
     outputs: tuple[tuple[str, str], ...]  # name, type
     expected: tuple[float | None, ...]  # standard error of each output; None where it depends on the answer
+    notices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -76,6 +77,7 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
         expected=tuple(_expected(compiled, place) for place in range(len(outputs))),
+        notices=compiled.notices,
     )
 
 
@@ -148,6 +150,7 @@ def _lines(explanation: Explanation) -> list[str]:
         lines += [f"    {line}" for line in release.sql.splitlines()]
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
+    lines += [f"Note: {notice}" for notice in explanation.notices]
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
         lines.append(f"Output {name} {type_}" + ("" if error is None else f": standard error {error:.4g}"))
     return lines

@@ -112,8 +112,8 @@ MUTANTS = (
     # --- groups
     mutant("a unit keeps one key too many", RENDER, "WHERE place <= {limit})", "WHERE place <= {limit + 1})"),
     mutant("rows, not units, decide which keys appear", RENDER,
-           'body = f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"',
-           'body = f"MATERIALIZED (SELECT {names}, 1 AS n FROM {rows})"'),
+           'return f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"',
+           'return f"MATERIALIZED (SELECT {names}, 1 AS n FROM {rows})"'),
     mutant("public groups come from the rows", RENDER, 'ctes["listed"] = _listed(gather.listed)',
            'ctes["listed"] = "(SELECT 0 AS \\"_order\\", " + ", ".join(identifier(f.name) for f in gather.listed.keys) '
            '+ f" FROM {names[0]} GROUP BY ALL)"'),
@@ -154,9 +154,9 @@ MUTANTS = (
            "            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
            "        claims = self.dataset.ledger.purchase(", PAID),
     mutant("what is delivered is not what was stored", "session.py",
-           "        return self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)",
-           "        self.dataset.ledger.store(claim.release, to_bytes(release), step.calibrated.errors)\n"
-           "        return to_bytes(release)", PAID),
+           "            return self.dataset.ledger.store(claim.release, body, step.calibrated.errors)",
+           "            self.dataset.ledger.store(claim.release, body, step.calibrated.errors)\n"
+           "            return body", PAID),
     mutant("two charges may pass the same check", "ledger/file.py",
            'self._transaction("BEGIN IMMEDIATE")', 'self._transaction("BEGIN DEFERRED")', CONCURRENT),
     mutant("the dataset does not pay", "ledger/sqlite.py",

@@ -133,7 +133,8 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             lower, upper = expr.lower, expr.upper
             if expr.type.is_integer:  # the whole numbers between the bounds
                 lower, upper = Fraction(lower.__ceil__()), Fraction(upper.__floor__())
-            lower, upper = _intersect(inner, lower, upper)
+            if inner.exact:  # what a double may have moved past its bounds is held by the clip's own only
+                lower, upper = _intersect(inner, lower, upper)
             return Domain(expr.type, True, min(lower, upper), max(lower, upper))
         case Quantise():
             return Domain(BIGINT, True, Fraction(expr.lower), Fraction(expr.upper))
@@ -325,7 +326,8 @@ def _call(expr: Call, args: tuple[Domain, ...]) -> Domain:
         case "round":
             return _round(expr, args)
         case "length":
-            return Domain(expr.type, nullable, Fraction(0), None)
+            most = args[0].length
+            return Domain(expr.type, nullable, Fraction(0), None if most is None else Fraction(most))
         case "extract":
             assert isinstance(expr.args[0], Literal)
             lower, upper = extract_bounds(str(expr.args[0].value), args[1])

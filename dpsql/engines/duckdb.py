@@ -98,8 +98,11 @@ class DuckDBEngine:
         def run() -> Exact:
             try:
                 return _exact(self._run(sql, holes), key_columns)
-            except duckdb.InterruptException:  # DuckDB's word for Ctrl-C: the caller's choice, not the rows'
-                raise KeyboardInterrupt from None
+            except (duckdb.InterruptException, RuntimeError) as error:
+                # DuckDB's words for Ctrl-C, which is the caller's choice and not the rows'.
+                if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
+                    raise KeyboardInterrupt from None
+                raise
 
         return guarded(run)
 

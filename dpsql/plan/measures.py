@@ -34,12 +34,14 @@ class CountDistinctUnits:
 class SumValues:
     arg: Expr
     span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)  # the argument as it was written, for hints
 
 
 @dataclass(frozen=True)
 class MeanValues:
     arg: Expr
     span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
 
 
 Measure = CountRows | CountValues | CountDistinctUnits | SumValues | MeanValues

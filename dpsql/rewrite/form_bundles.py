@@ -31,7 +31,7 @@ from dpsql.plan.measures import (
 )
 from dpsql.plan.nodes import Node
 from dpsql.plan.recipes import Linear, Mean, Recipe
-from dpsql.plan.walk import measure_args, walk
+from dpsql.plan.walk import measure_args
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, sum_type
@@ -127,13 +127,12 @@ def _constant_parts(value: Quantise, counted: _Parts) -> _Parts:
 def _check_bounds(arg: Expr, domain: Domain, measures: tuple[Measure, ...]) -> None:
     if domain.bounded and domain.type.is_number:
         return
-    span = next(m.span for m in measures if isinstance(m, SumValues | MeanValues) and m.arg == arg)
-    named = next((part for part in walk(arg) if isinstance(part, Column)), None)
-    hint = "Write CLIP(…, 0, 100), with bounds of your own, around what is summed."
-    if named is not None and named.origin:
-        name = named.origin.rsplit(".", 1)[-1]
-        hint = f"Declare bounds for {named.origin} in the schema, or bound them yourself: CLIP({name}, 0, 100)."
-    raise UnboundedValues("the values summed here have no bounds", hint=hint, span=span)
+    asked = next(m for m in measures if isinstance(m, SumValues | MeanValues) and m.arg == arg)
+    function = "SUM" if isinstance(asked, SumValues) else "AVG"
+    hint = f"Write {function}(CLIP({asked.text}, 0, 100)) with bounds of your own."
+    if isinstance(arg, Column) and arg.origin and arg.origin.endswith(f".{asked.text}"):
+        hint = f"Declare bounds for {arg.origin} in the schema. Or: {hint[0].lower()}{hint[1:]}"
+    raise UnboundedValues("the values summed here have no bounds", hint=hint, span=asked.span)
 
 
 def _recipe(measure: Measure, parts: dict[Expr, _Parts], rows: tuple[tuple[str, Fraction], ...] | None) -> Recipe:

@@ -13,14 +13,19 @@ from itertools import product
 from math import prod
 
 from dpsql.analysis.domains import domain_of, node_domains
-from dpsql.plan.expr import IsNull, Not, conjunction
+from dpsql.analysis.image import image
+from dpsql.analysis.narrow import Environment
+from dpsql.plan.expr import Column, Expr, IsNull, Not, conjunction
 from dpsql.plan.nodes import Aggregate, Field, Filter, Listed, Named, Node, Scan, ScanColumn
-from dpsql.plan.walk import map_rows
+from dpsql.plan.walk import columns_of, map_rows
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.types import Kind
 
 MOST_LISTED = 10_000
 """More public groups than this, and the keys are selected instead."""
+
+MOST_WORKED_OUT = 2_000
+"""Values of a column for which a key is worked out one by one, while the analyst waits."""
 
 MOST_CROSSED = 1_000
 """The same for the public part of a key whose other part is selected: every selected key is crossed with it."""
@@ -33,11 +38,12 @@ class Groups:
     aggregate: Aggregate
     listed: Listed | None
     selected: tuple[str, ...]
+    drops_nulls: bool = False  # rows for which a computed key is NULL are in no group
 
 
 def list_groups(aggregate: Aggregate) -> Groups:
     env = node_domains(_as_declared(aggregate.input))
-    choices = {key.name: _choices(domain_of(key.expr, env)) for key in aggregate.keys}
+    choices = {key.name: _key_choices(key.expr, env) for key in aggregate.keys}
     listable = [key for key in aggregate.keys if choices[key.name] is not None]
     most = MOST_LISTED if len(listable) == len(aggregate.keys) else MOST_CROSSED
     if not listable or prod(len(choices[key.name] or ()) for key in listable) > most:
@@ -45,7 +51,9 @@ def list_groups(aggregate: Aggregate) -> Groups:
     rows = tuple(product(*(choices[key.name] or () for key in listable)))
     listed = Listed(tuple(Field(key.name, key.expr.type) for key in listable), rows)
     selected = tuple(key.name for key in aggregate.keys if key not in listable)
-    return Groups(_drop_nulls(aggregate, listable, choices), listed, selected)
+    kept = _drop_nulls(aggregate, listable, choices)
+    computed = any(not isinstance(key.expr, Column) and None not in (choices[key.name] or ()) for key in listable)
+    return Groups(kept, listed, selected, computed and kept is not aggregate)
 
 
 def _as_declared(node: Node) -> Node:
@@ -73,6 +81,21 @@ def _drop_nulls(aggregate: Aggregate, listable: list[Named], choices: Choices) -
     if not never_null:
         return aggregate
     return replace(aggregate, input=Filter(aggregate.input, conjunction(never_null)))
+
+
+def _key_choices(expr: Expr, env: Environment) -> tuple[Scalar | None, ...] | None:
+    """All that a key can be: worked out value by value where one listed column decides it, else its domain."""
+    names = columns_of(expr)
+    if len(names) == 1 and not isinstance(expr, Column):
+        (name,) = names
+        below = _choices(env[name])
+        found = None if below is None or len(below) > MOST_WORKED_OUT else image(expr, name, below)
+        # A NULL below is possible whatever is declared; it is no group of its own, but what a key makes of it is one.
+        of_null = image(expr, name, (None,))
+        if found is not None and of_null is not None:
+            values = dict.fromkeys(value for value in (*found, *of_null) if value is not None)
+            return (*values, None) if None in found else tuple(values)
+    return _choices(domain_of(expr, env))
 
 
 def _choices(domain: Domain) -> tuple[Scalar | None, ...] | None:

@@ -19,11 +19,14 @@ from dpsql.rewrite.select_groups import count_units, select_groups
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.model import Resolved
 
+NULLS_DROPPED = "rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them"
+
 
 @dataclass(frozen=True)
 class Rewritten:
     gather: Gather
     recipes: tuple[Recipe, ...]  # one per measure of the aggregate
+    notices: tuple[str, ...] = ()
 
 
 def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
@@ -40,7 +43,7 @@ def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritt
     selection = select_groups(rows, groups.selected, policy)
     key_fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
     gather = Gather(_selected_first(key_fields, groups.selected), groups.listed, selection, tuple(parts))
-    return Rewritten(drop_clips(gather), bundled.recipes)
+    return Rewritten(drop_clips(gather), bundled.recipes, (NULLS_DROPPED,) if groups.drops_nulls else ())
 
 
 def _selected_first(keys: tuple[Field, ...], selected: tuple[str, ...]) -> tuple[Field, ...]:

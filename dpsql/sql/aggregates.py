@@ -62,7 +62,8 @@ def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
     if isinstance(node, exp.Sum | exp.Avg):
         only(node, "this")
         arg = _number(node.this, scope, spelled(node))
-        return SumValues(arg, span) if isinstance(node, exp.Sum) else MeanValues(arg, span)
+        text = str(node.this.sql(dialect="postgres"))
+        return SumValues(arg, span, text) if isinstance(node, exp.Sum) else MeanValues(arg, span, text)
     raise Unsupported(f"{spelled(node)} is not supported yet", hint=f"These are: {ANSWERED}.", span=span)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from dpsql.errors import InternalError
+from dpsql.errors import InternalError, LimitExceeded
 from dpsql.plan.expr import ONE, UID, WEIGHT
 from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
@@ -37,6 +37,12 @@ from dpsql.sql.render_expr import render_expr, sanitised
 MOST = 1 << 62
 """Finished cells are clamped to this on either side: 1-Lipschitz, so no sensitivity changes."""
 
+MOST_SQL = 2_000_000
+"""Characters of a release's SQL."""
+
+MOST_NESTED = 500
+"""DuckDB refuses expressions that are nested 1,000 deep: after the charge, so it must not come to that."""
+
 NO_COLUMNS = '1 AS "_row"'
 
 SQRT_MARGIN = "(1 - pow(2, -40))"
@@ -52,7 +58,22 @@ def render(gather: Gather) -> str:
     select = _gather(gather, names)
     if not ctes:
         return select
-    return "WITH " + ",\n".join(f"{name} AS {body}" for name, body in ctes.items()) + "\n" + select
+    sql = "WITH " + ",\n".join(f"{name} AS {body}" for name, body in ctes.items()) + "\n" + select
+    if len(sql) > MOST_SQL or _depth(sql) > MOST_NESTED:
+        raise LimitExceeded("the statement is too long, or nested too deeply, when it is rewritten")
+    return sql
+
+
+def _depth(sql: str) -> int:
+    """How deeply parentheses are nested; those within quotes only make it larger."""
+    depth = deepest = 0
+    for character in sql:
+        if character == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character == ")":
+            depth -= 1
+    return deepest
 
 
 # --- the last step: groups with their cells --------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.errors import LimitExceeded
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -31,8 +32,19 @@ from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, TIMESTAMP, Kind, Type
 FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
 MICROSECONDS = 86_400_000_000
 
+MOST_TEXT = 200_000
+"""Characters of one expression's SQL."""
+
 
 def render_expr(expr: Expr) -> str:
+    """The expression as text. Some forms repeat their argument, so nested ones are cut off before they grow large."""
+    sql = _render(expr)
+    if len(sql) > MOST_TEXT:
+        raise LimitExceeded("an expression over private rows is too long when it is rewritten")
+    return sql
+
+
+def _render(expr: Expr) -> str:
     match expr:
         case Column():
             return identifier(expr.name)

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from dpsql.dataset import open_dataset
-from dpsql.errors import Error, OperationalError, SchemaError
+from dpsql.errors import Error, LimitExceeded, OperationalError, SchemaError
 from dpsql.plan.expr import ONE
 from dpsql.privacy.selection import WEIGHT_ONE, key_weight
 from dpsql.schema.load import load_schema
@@ -67,8 +67,11 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Session]:
 
 STATEMENTS = [
     # a double rounds up past the bounds that the integer arithmetic was proven with
-    "SELECT SUM(CLIP(CAST(CAST(CASE WHEN pid = 7 THEN 9223372036854774308 ELSE 0 END AS DOUBLE) AS BIGINT) + 1499, 0, 1))"
-    " FROM visits",
+    "SELECT SUM(CLIP(CAST(CAST(CASE WHEN pid = 7 THEN 9223372036854774308 ELSE 0 END AS DOUBLE) AS BIGINT) + 1499,"
+    " 0, 1)) FROM visits",
+    # the same behind a clip, whose own bounds must be the proof
+    "SELECT SUM(CLIP(CLIP(CAST(CAST(CASE WHEN pid = 7 THEN 9223372036854774308 ELSE 0 END AS DOUBLE) AS BIGINT),"
+    " 0, 9223372036854775807) + 1499, 0, 1)) FROM visits",
     # -2^63 % -1
     "SELECT SUM(CLIP(CLIP(CASE WHEN pid = 7 THEN -9223372036854775807 - 1 ELSE n END, -9223372036854775808, 0)"
     " % CASE WHEN pid = 7 THEN -1 ELSE 5 END, 0, 1)) FROM visits",
@@ -103,6 +106,21 @@ def outcome(session: Session, sql: str) -> tuple[object, ...]:
 def test_both_sides_look_alike(both: tuple[Session, Session], sql: str) -> None:
     assert outcome(both[0], sql) == outcome(both[1], sql)
     assert outcome(both[1], sql)[0] != "EngineFailed"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT SUM(" + "CLIP(" * 20 + "n" + ", 0, 9)" * 20 + ") FROM visits",
+        "SELECT SUM(CLIP(" + " + ".join(["x"] * 390) + ", 0, 1)) FROM visits",
+    ],
+    ids=["nested clips", "a long sum"],
+)
+def test_statements_that_grow_when_rewritten_are_refused_before_the_charge(
+    both: tuple[Session, Session], sql: str
+) -> None:
+    with pytest.raises(LimitExceeded):
+        both[0].execute(sql)
 
 
 def test_explain_does_not_tell_of_files(tmp_path: Path) -> None:

@@ -238,7 +238,9 @@ def test_rows_that_do_not_fit_the_plan_count_as_a_failure(world: World, monkeypa
     assert world.ledger.failures == 1 and "store" not in world.calls
 
 
-def test_files_that_are_replaced_while_they_are_read_give_no_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_replaced_while_they_are_read_give_no_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def check(self: Dataset) -> None:
         world.calls.append("check")
         if "execute" in world.calls:

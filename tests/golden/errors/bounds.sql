@@ -6,7 +6,7 @@ SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
 ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
 LINE 1: SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
                      ^
-HINT:  Declare bounds for visits.score in the schema, or bound them yourself: CLIP(score, 0, 100).
+HINT:  Declare bounds for visits.score in the schema. Or: write SUM(CLIP(score, 0, 100)) with bounds of your own.
 
 -- case: an average of a cast text
 SELECT AVG(CAST(note AS integer)) FROM visits
@@ -14,7 +14,7 @@ SELECT AVG(CAST(note AS integer)) FROM visits
 ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
 LINE 1: SELECT AVG(CAST(note AS integer)) FROM visits
                ^
-HINT:  Declare bounds for visits.note in the schema, or bound them yourself: CLIP(note, 0, 100).
+HINT:  Write AVG(CLIP(CAST(note AS INT), 0, 100)) with bounds of your own.
 
 -- case: a quotient whose divisor may be near zero
 SELECT SUM(cost / nights) FROM visits
@@ -22,7 +22,7 @@ SELECT SUM(cost / nights) FROM visits
 ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
 LINE 1: SELECT SUM(cost / nights) FROM visits
                ^
-HINT:  Declare bounds for visits.cost in the schema, or bound them yourself: CLIP(cost, 0, 100).
+HINT:  Write SUM(CLIP(cost / nights, 0, 100)) with bounds of your own.
 
 -- case: a sum of NULL
 SELECT SUM(NULL) FROM visits
@@ -30,7 +30,7 @@ SELECT SUM(NULL) FROM visits
 ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
 LINE 1: SELECT SUM(NULL) FROM visits
                ^
-HINT:  Write CLIP(…, 0, 100), with bounds of your own, around what is summed.
+HINT:  Write SUM(CLIP(NULL, 0, 100)) with bounds of your own.
 
 -- case: one bound is not enough
 SELECT SUM(score) FROM visits WHERE score > 0
@@ -38,7 +38,7 @@ SELECT SUM(score) FROM visits WHERE score > 0
 ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
 LINE 1: SELECT SUM(score) FROM visits WHERE score > 0
                ^
-HINT:  Declare bounds for visits.score in the schema, or bound them yourself: CLIP(score, 0, 100).
+HINT:  Declare bounds for visits.score in the schema. Or: write SUM(CLIP(score, 0, 100)) with bounds of your own.
 
 -- case: unknown groups need a delta
 -- set: delta = 0

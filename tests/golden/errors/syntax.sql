@@ -52,7 +52,8 @@ LINE 1: VALUES (1)
 -- parameters: ["a"]
 SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
 ---- error
-ERROR 08P01 (ProgrammingError):  the statement has 2 placeholders, but 1 parameters were given
+ERROR 08P01 (ProgrammingError):  the statement has 2 placeholders, but 1 given
+HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
 
 -- case: parentheses too deep
 SELECT COUNT(*) FROM visits WHERE (((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((TRUE)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import IntegrityError, InternalError
@@ -165,6 +165,7 @@ def releases(draw: st.DrawFn) -> Release:
     return Release(keys, cells, Spec(grids, bundles, selection))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 @given(releases())
 def test_stored_and_read_back(release: Release) -> None:
     data = to_bytes(release)

@@ -80,10 +80,10 @@ def test_a_question_mark_in_a_text_is_no_placeholder() -> None:
     ids=["parentheses", "not", "minus", "case", "plus", "union", "sub-selects", "characters", "words"],
 )
 def test_statements_past_a_limit_are_refused_in_time(sql: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(LimitExceeded):
         parse(sql)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_long_lists_and_conditions_are_fine() -> None:

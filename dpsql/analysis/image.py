@@ -1,0 +1,156 @@
+"""The values that a key can have when the column below it has finitely many: the expression, worked out for each.
+
+    age // 10 * 10, age in [0, 120]   →  0, 10, 20, … 120
+
+Only what is the same in Python and in every engine is worked out: whole numbers, comparisons, CASE, ASCII text. A value
+that an engine works out otherwise is in no listed group, and so not in the answer: it cannot leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from dpsql.plan.expr import (
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Clip,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Quantise,
+)
+from dpsql.schema.domain import Scalar
+from dpsql.types import BIGINT, Kind, Type, integer_range
+
+Value = Scalar | None
+
+
+class NotWorkedOut(Exception):
+    """The expression has a part whose value is left to the engine."""
+
+
+def image(expr: Expr, column: str, values: tuple[Value, ...]) -> tuple[Value, ...] | None:
+    """The distinct values of the expression for these values of its one column; None where it cannot be told."""
+    try:
+        return tuple(dict.fromkeys(_value(expr, {column: value}) for value in values))
+    except NotWorkedOut:
+        return None
+
+
+def _value(expr: Expr, row: Mapping[str, Value]) -> Value:
+    match expr:
+        case Column():
+            return row[expr.name]
+        case Literal():
+            return expr.value
+        case Compare():
+            return _compare(expr, row)
+        case And():
+            return _all([_value(arg, row) for arg in expr.args])
+        case Or():
+            return _negated(_all([_negated(_value(arg, row)) for arg in expr.args]))
+        case Not():
+            return _negated(_value(expr.arg, row))
+        case IsNull():
+            return _value(expr.arg, row) is None
+        case InList():
+            found = _value(expr.arg, row)
+            return None if found is None else found in [value.value for value in expr.values]
+        case Arithmetic():
+            return _arithmetic(expr, row)
+        case Case():
+            for when, then in expr.branches:
+                if _value(when, row) is True:
+                    return _value(then, row)
+            return _value(expr.otherwise, row)
+        case Cast():
+            return _cast(expr, row)
+        case Call():
+            return _call(expr, row)
+        case Clip() | Quantise():
+            raise NotWorkedOut
+        case _:
+            assert_never(expr)
+
+
+def _all(values: list[Value]) -> Value:
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def _negated(value: Value) -> Value:
+    return None if value is None else not value
+
+
+def _compare(expr: Compare, row: Mapping[str, Value]) -> Value:
+    left, right = _value(expr.left, row), _value(expr.right, row)
+    if left is None or right is None:
+        return None
+    if not (isinstance(left, int) and isinstance(right, int)) and expr.op not in ("=", "<>"):
+        raise NotWorkedOut
+    match expr.op:
+        case "=":
+            return left == right
+        case "<>":
+            return left != right
+        case "<" | "<=" | ">" | ">=":
+            difference = int(left) - int(right)  # type: ignore[arg-type]
+            return {"<": difference < 0, "<=": difference <= 0, ">": difference > 0, ">=": difference >= 0}[expr.op]
+    raise NotWorkedOut
+
+
+def _arithmetic(expr: Arithmetic, row: Mapping[str, Value]) -> Value:
+    if not expr.type.is_integer:
+        raise NotWorkedOut
+    left, right = _value(expr.left, row), _value(expr.right, row)
+    if left is None or right is None:
+        return None
+    if not isinstance(left, int) or not isinstance(right, int):
+        raise NotWorkedOut
+    if expr.op in ("//", "%") and right == 0:
+        return None
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1) if right else 0  # toward zero
+    result = {"+": left + right, "-": left - right, "*": left * right, "//": quotient,
+              "%": left - quotient * right}[expr.op]  # fmt: skip
+    return _within(result, BIGINT)
+
+
+def _within(number: int, type_: Type) -> Value:
+    least, most = integer_range(type_)
+    return number if least <= number <= most else None
+
+
+def _cast(expr: Cast, row: Mapping[str, Value]) -> Value:
+    value = _value(expr.arg, row)
+    if value is None:
+        return None
+    if expr.type.is_integer and (expr.arg.type.is_integer or expr.arg.type.kind is Kind.BOOLEAN):
+        return _within(int(value), expr.type)  # type: ignore[arg-type]
+    raise NotWorkedOut
+
+
+def _call(expr: Call, row: Mapping[str, Value]) -> Value:
+    values = [_value(arg, row) for arg in expr.args]
+    match expr.function:
+        case "coalesce":
+            return next((value for value in values if value is not None), None)
+        case "nullif":
+            return None if values[0] == values[1] else values[0]
+        case "abs" if expr.type.is_integer:
+            return None if values[0] is None else _within(abs(int(values[0])), BIGINT)  # type: ignore[arg-type]
+        case "lower" | "upper":
+            if values[0] is None:
+                return None
+            if isinstance(values[0], str) and values[0].isascii():
+                return values[0].lower() if expr.function == "lower" else values[0].upper()
+    raise NotWorkedOut
