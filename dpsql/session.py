@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql import settings as setting
@@ -27,7 +27,7 @@ from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.schema.domain import EPOCH, Domain
-from dpsql.schema.model import Table
+from dpsql.schema.model import Files, Table
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
@@ -38,6 +38,7 @@ from dpsql.sql.commands import (
     read_command,
 )
 from dpsql.sql.parse import Parameter
+from dpsql.sql.render import render_source
 from dpsql.types import BIGINT, DATE, TEXT, Type
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
@@ -125,7 +126,16 @@ class Session:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
         compiled = self._compile(sql, parameters)
         columns = self._outputs(compiled)
-        return explain(compiled, self.dataset.engine.name, [(c.name, _type_text(c)) for c in columns])
+        explained = explain(compiled, self.dataset.engine.name, [(c.name, _type_text(c)) for c in columns])
+        return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
+
+    def _as_declared(self, sql: str) -> str:
+        """Files by the pattern that the schema gives: how many match, and their names, are a fact about the data."""
+        for table in self.dataset.schema.tables:
+            if isinstance(table.source, Files) and table.source.format == "parquet":
+                files = self.dataset.resolved.relations[table.name]
+                sql = sql.replace(render_source(files), render_source(table.source))
+        return sql
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""

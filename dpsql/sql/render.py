@@ -364,20 +364,20 @@ def _join(node: Join) -> str:
 
 def _scan(scan: Scan) -> str:
     columns = [f"{sanitised(column, 't')} AS {identifier(column.name)}" for column in scan.columns]
-    sources = f"{_source(scan.source)} AS t"
+    sources = f"{render_source(scan.source)} AS t"
     if scan.unit is None:
         return f"SELECT {', '.join(columns) or NO_COLUMNS} FROM {sources}"
     before = "t"
     for number, hop in enumerate(scan.unit.hops, 1):
         after = f"h{number}"
         on = f"{sanitised(hop.column, before)} = {sanitised(hop.key, after)}"
-        sources += f" JOIN {_source(hop.source)} AS {after} ON {on}"
+        sources += f" JOIN {render_source(hop.source)} AS {after} ON {on}"
         before = after
     uid = sanitised(scan.unit.column, before)
     return f"SELECT {', '.join([f'{uid} AS {UID}', *columns])} FROM {sources} WHERE {uid} IS NOT NULL"
 
 
-def _source(source: Source) -> str:
+def render_source(source: Source) -> str:
     match source:
         case EngineTable(name):
             return ".".join(identifier(part) for part in name)

@@ -139,6 +139,20 @@ def test_explain_does_not_tell_of_files(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+def test_explain_shows_the_pattern_and_not_the_files_that_match_it(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        duckdb.execute(f"COPY (SELECT 1::BIGINT AS pid) TO '{tmp_path / name}.parquet'")
+    (tmp_path / "s.yaml").write_text(
+        "dpsql: 1\nprivacy: {unit: v.pid, budget: {epsilon: 9, delta: 1e-6}, contributions: {rows: 1}}\n"
+        "tables: {v: {source: '*.parquet', unit: pid, columns: {pid: {type: bigint}}}}\n"
+    )
+    house = Session(open_dataset(tmp_path / "s.yaml"))
+    explained = house.explain("SELECT COUNT(*) FROM v")
+    assert "one.parquet" not in str(explained) and "*.parquet" in explained.releases[0].sql
+    assert house.execute("SELECT COUNT(*) FROM v").rows
+    assert duckdb.execute(explained.releases[0].sql).fetchall() == [(65536,)]
+
+
 def test_files_that_a_reader_raises_on_are_not_registered(tmp_path: Path) -> None:
     path = tmp_path / "v.parquet"
     duckdb.execute(f"COPY (SELECT 1::BIGINT AS pid, 'abcdefgh' AS ward) TO '{path}'")
