@@ -1,6 +1,6 @@
 """Where the pure meets the world: one analyst's statements, from text to answer.
 
-The order is the law (DESIGN 2): compile, charge durably, run, perturb, store durably, post-process, deliver. This is
+The order is the law: compile, charge durably, run, perturb, store durably, post-process, deliver. This is
 the only caller of `purchase`; what is delivered is what was read back from the store.
 """
 

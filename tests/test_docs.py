@@ -80,3 +80,10 @@ def test_the_schema_of_the_readme_loads(tmp_path):
     path = tmp_path / "hospital.yaml"
     path.write_text(text)
     assert {table.name for table in load_schema(path).tables} == {"patients", "visits"}
+
+
+def test_every_soundness_rule_that_is_cited_is_there():
+    rules = set(re.findall(r"^## (\d+)\.", (ROOT / "docs" / "soundness.md").read_text(), re.MULTILINE))
+    texts = [*SOURCES.values(), *(path.read_text() for path in (ROOT / "tests").rglob("*.py"))]
+    cited = {rule for text in texts for rule in re.findall(r"SOUNDNESS (\d+)", text)}
+    assert cited and cited <= rules
