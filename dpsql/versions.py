@@ -25,7 +25,7 @@ from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import InternalError, OperationalError, StaleData
 from dpsql.schema.fingerprint import schema_hash
-from dpsql.schema.model import Column, EngineTable, Files, ForeignUnit, OwnUnit, Resolved, Schema, Source, Table
+from dpsql.schema.model import Column, EngineTable, Files, Resolved, Schema, Source, Table
 from dpsql.schema.places import MEMORY, database_path
 from dpsql.types import Kind, parse_type
 
@@ -157,7 +157,7 @@ def _claims(schema: Schema, table: Table) -> dict[str, object]:
     return {
         "source": source,
         "columns": [[column.name, str(column.type)] for column in table.columns],
-        "ids": sorted(ids_of(schema, table)),
+        "ids": sorted(schema.id_columns(table)),
         "unique": sorted(list(key) for key in table.unique),
         "keys": {name: _sanitising(column) for name in keys if (column := table.column(name))},
     }
@@ -167,17 +167,6 @@ def _sanitising(column: Column) -> list[object]:
     domain = column.domain
     values = None if domain.values is None else [str(value) for value in domain.values]
     return [str(domain.lower), str(domain.upper), values, column.max_length]
-
-
-def ids_of(schema: Schema, table: Table) -> frozenset[str]:
-    """The columns that hold a unit's id, or lead to one: never cast, never moved."""
-    hops = [other.unit for other in schema.tables if isinstance(other.unit, ForeignUnit)]
-    arrived = {hop.key for hop in hops if hop.table == table.name}
-    match table.unit:
-        case OwnUnit(column) | ForeignUnit(column):
-            return frozenset(arrived | {column})
-        case _:
-            return frozenset(arrived)
 
 
 # --- snapshots of text files -----------------------------------------------------------------------------------------
@@ -219,7 +208,7 @@ def _staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Ite
             shutil.rmtree(folder, ignore_errors=True)
             with DuckDBOwner(MEMORY) as owner:
                 for table, source, name in tables:
-                    owner.snapshot(source, table.columns, folder / name, ids_of(schema, table))
+                    owner.snapshot(source, table.columns, folder / name, schema.id_columns(table))
             (folder / _NOTE).write_text(_digest(identity))
         yield _relations(schema, sources, folder)
     finally:
@@ -263,7 +252,7 @@ def _check(schema: Schema, relations: Mapping[str, Source]) -> Physical:
 
 def _check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Source) -> dict[str, str]:
     physical = _physical(owner, table, source)
-    ids = ids_of(schema, table)
+    ids = schema.id_columns(table)
     for name in sorted(ids):
         _check_id(table, name, physical[name])
     if isinstance(source, EngineTable):

@@ -32,6 +32,7 @@ ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
 CANON = ("tests/property/test_canon.py",)
 PAID = ("tests/property/test_paid_first.py",)
 CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
+ATTACKS = ("tests/property/test_attacks.py",)
 LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 
@@ -130,6 +131,18 @@ MUTANTS = (
     mutant("the engine's words are passed on", "engines/base.py",
            '    except Exception:\n        log.error("the engine failed", exc_info=True)\n',
            "    except Exception as error:\n        raise EngineFailed(str(error)) from None\n", ERRORS),
+    mutant("bounds of doubles prove that whole numbers fit", "rewrite/make_total.py",
+           "all(operand.bounded and operand.exact for operand in (left, right))",
+           "all(operand.bounded for operand in (left, right))", ATTACKS),
+    mutant("a clip takes a double's bounds for its own", "analysis/domains.py",
+           "            if inner.exact:  #", "            if True:  #", ATTACKS),
+    Mutant("USING compares columns of two types",
+           (Edit("sql/bind.py", '(one, other), _ = meet(sides, [name, name], "comparison")', "one, other = sides"),
+            Edit("plan/expr.py", '        raise TypeError(f"{left} is compared with {right}")', "        pass")), ATTACKS),
+    mutant("data that a reader raises on is registered", "versions.py",
+           "    owner.check_readable(source, table.columns)\n", "", ATTACKS),
+    mutant("24:00:00 is a time of day", EXPR,
+           "return f\"CASE WHEN {raw} < CAST('24:00:00' AS TIME) THEN {raw} END\"", "return raw", ATTACKS),
     # --- noise and its price
     mutant("Gaussian noise is half as wide", MECHANISMS,
            "sensitivity.l2_squared / (2 * positive_share(rho))", "sensitivity.l2_squared / (8 * positive_share(rho))"),

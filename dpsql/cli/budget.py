@@ -10,7 +10,7 @@ from dpsql.cli.formats import Figure, print_table
 from dpsql.cli.screen import Screen
 from dpsql.dataset import account_of, dataset_account, open_books
 from dpsql.dbapi.address import read_address
-from dpsql.dbapi.charge import figure, figure_left
+from dpsql.figures import short_left, short_up
 
 _HEADS = ("account", "epsilon", "delta", "spent", "left", "part left", "charges")
 
@@ -30,10 +30,10 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
 def _row(balance: dpsql.Balance) -> tuple[object, ...]:
     return (
         balance.account,
-        Figure(figure(balance.epsilon)),
-        Figure(figure(balance.delta)),
-        Figure(figure(balance.spent_epsilon)),
-        Figure(figure_left(balance.left_epsilon, balance.epsilon)),
-        Figure(f"{figure_left(100 * balance.fraction_left, Fraction(100))} %"),
+        Figure(short_up(balance.epsilon)),
+        Figure(short_up(balance.delta)),
+        Figure(short_up(balance.spent_epsilon)),
+        Figure(short_left(balance.left_epsilon, balance.epsilon)),
+        Figure(f"{short_left(100 * balance.fraction_left, Fraction(100))} %"),
         balance.charges,
     )

@@ -12,10 +12,10 @@ from pathlib import Path
 import dpsql
 from dpsql.cli.formats import csv_lines, json_lines, print_table, unique_names
 from dpsql.cli.screen import Screen, Usage
-from dpsql.dbapi.charge import figure, figure_left
 from dpsql.dbapi.cursor import Cursor
 from dpsql.dbapi.frames import Frame, with_errors
 from dpsql.errors import InterfaceError
+from dpsql.figures import short_left, short_up
 
 Parameter = str | int | Decimal | bool | None
 
@@ -115,7 +115,7 @@ def cost(cursor: Cursor) -> str:
     """What the statement was charged, and what is left."""
     balance = cursor.connection.budget()
     whose = "the dataset's" if cursor.connection.user is None else f"{balance.account}'s"
-    left = figure_left(balance.left_epsilon, balance.epsilon)
-    part = figure_left(100 * balance.fraction_left, Fraction(100))
-    left_line = f"left of {whose} budget: {part} % (epsilon {left} of {figure(balance.epsilon)})"
+    left = short_left(balance.left_epsilon, balance.epsilon)
+    part = short_left(100 * balance.fraction_left, Fraction(100))
+    left_line = f"left of {whose} budget: {part} % (epsilon {left} of {short_up(balance.epsilon)})"
     return f"charged: {cursor.loss}\n{left_line}"

@@ -12,7 +12,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Protocol
 
-from dpsql.ledger.figures import short_down, short_left, short_up
+from dpsql.figures import short_down, short_left, short_up
 from dpsql.privacy.accounting import Spent
 from dpsql.privacy.loss import Loss
 

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 
 from dpsql.errors import BudgetExceeded
+from dpsql.figures import short_down, short_left, short_up
 from dpsql.ledger.base import Account, Balance
-from dpsql.ledger.figures import short_down, short_left, short_up
 from dpsql.privacy.accounting import Limits, Spent, epsilon_from, limits, rho_from
 from dpsql.privacy.loss import UNIT, Loss
 

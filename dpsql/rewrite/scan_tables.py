@@ -53,7 +53,7 @@ def join_by_unit(aggregate: Aggregate) -> Aggregate:
 def scan(node: Table, resolved: Resolved) -> Scan:
     table = _table(resolved, node.table)
     path = resolved.schema.unit_path(table)
-    ids = _id_columns(resolved, table)
+    ids = resolved.schema.id_columns(table)
     columns = tuple(_column(table, name, field.name, resolved, name in ids) for name, field in node.columns)
     direct = _unit_column(resolved, table)
     return Scan(
@@ -102,17 +102,6 @@ def _unit_column(resolved: Resolved, table: model.Table) -> str | None:
             return column if _table(resolved, target).unit == OwnUnit(key) else None
         case _:
             return None
-
-
-def _id_columns(resolved: Resolved, table: model.Table) -> frozenset[str]:
-    """Columns that identify units or rows on the way to them: never cast, never clipped."""
-    ids: set[str] = set()
-    if isinstance(table.unit, OwnUnit | ForeignUnit):
-        ids.add(table.unit.column)
-    for other in resolved.schema.tables:
-        if isinstance(other.unit, ForeignUnit) and other.unit.table == table.name:
-            ids.add(other.unit.key)
-    return frozenset(ids)
 
 
 def _unit_id(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:

@@ -144,6 +144,13 @@ class Schema:
     def analyst(self, name: str) -> Analyst | None:
         return next((analyst for analyst in self.analysts if analyst.name == name), None)
 
+    def id_columns(self, table: Table) -> frozenset[str]:
+        """The columns that hold a unit's id, or lead to one: never cast, never moved."""
+        hops = [other.unit for other in self.tables if isinstance(other.unit, ForeignUnit)]
+        arrived = {hop.key for hop in hops if hop.table == table.name}
+        own = {table.unit.column} if isinstance(table.unit, OwnUnit | ForeignUnit) else set()
+        return frozenset(arrived | own)
+
     def unit_path(self, table: Table) -> tuple[ForeignUnit, ...]:
         """The foreign keys from a private table to the unit; empty where it holds the unit itself."""
         path: list[ForeignUnit] = []

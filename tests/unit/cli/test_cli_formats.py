@@ -141,7 +141,7 @@ def test_names_become_unique(names, unique):
     assert unique_names(names) == unique
 
 
-@pytest.mark.parametrize("module", ["dpsql.cli.formats", "dpsql.cli.query", "dpsql.dbapi.charge"])
+@pytest.mark.parametrize("module", ["dpsql.cli.formats", "dpsql.cli.query", "dpsql.figures"])
 def test_examples_in_docstrings(module):
     results = doctest.testmod(importlib.import_module(module))
     assert results.attempted and not results.failed

@@ -12,7 +12,7 @@ import pytest
 
 import dpsql
 import dpsql.dbapi.connection
-from dpsql.dbapi.charge import figure, figure_left
+from dpsql.figures import short_left, short_up
 from dpsql.session import Session
 
 HOSTILE = ["'", "''", "f' OR '1'='1", "x'; DROP TABLE patients; --", "--", "/* */", "\\", "\\'", "$1", "?", "%s", "f\n",
@@ -65,7 +65,7 @@ def test_loss_of_gaussian_noise(connection, cursor):
     loss, balance = cursor.loss, connection.budget()
     assert loss and (loss.epsilon, loss.delta, loss.pure_epsilon) == (1, Fraction(1, 10**7), None)
     assert loss.rho == balance.spent_rho > 0 and loss.selection_delta == 0
-    assert str(loss) == f"epsilon ≤ 1 at delta 1e-7 (rho {figure(loss.rho)})"
+    assert str(loss) == f"epsilon ≤ 1 at delta 1e-7 (rho {short_up(loss.rho)})"
 
 
 def test_loss_with_selection(connection, cursor):
@@ -91,8 +91,8 @@ def test_asked_again_is_free_and_the_same(connection, cursor):
 
 
 def test_figures_round_against_the_reader():
-    assert figure(Fraction(20186, 10**6)) == "0.0202" and figure(Fraction(0)) == "0"
-    assert figure_left(Fraction(19999, 10**4), Fraction(2)) == "1.99"
+    assert short_up(Fraction(20186, 10**6)) == "0.0202" and short_up(Fraction(0)) == "0"
+    assert short_left(Fraction(19999, 10**4), Fraction(2)) == "1.99"
 
 
 def test_errors_stand_beside_the_rows(cursor):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsql.figures import short_down, short_up
 from dpsql.ledger.base import Account
 from dpsql.ledger.budget import balance_of, conversion_delta, limits_of, refuse_account, refuse_dataset
-from dpsql.ledger.figures import short_down, short_up
 from dpsql.privacy.accounting import NOTHING, Spent, admit, epsilon_from, rho_from
 from dpsql.privacy.loss import Loss, round_down
 
