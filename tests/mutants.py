@@ -138,7 +138,7 @@ MUTANTS = (
            "            if inner.exact:  #", "            if True:  #", ATTACKS),
     Mutant("USING compares columns of two types",
            (Edit("sql/bind.py", '(one, other), _ = meet(sides, [name, name], "comparison")', "one, other = sides"),
-            Edit("plan/expr.py", '        raise TypeError(f"{left} is compared with {right}")', "        pass")), ATTACKS),
+            Edit("plan/expr.py", 'raise TypeError(f"{left} is compared with {right}")', "pass")), ATTACKS),
     mutant("data that a reader raises on is registered", "versions.py",
            "    owner.check_readable(source, table.columns)\n", "", ATTACKS),
     mutant("24:00:00 is a time of day", EXPR,
