@@ -88,10 +88,10 @@ MUTANTS = (
            '            f"(SELECT COUNT(*) AS n FROM {rows} GROUP BY {UID}))) AS {WEIGHT} "\n'
            '            f"FROM {rows} GROUP BY {UID})"'),
     mutant("the root of the norm is rounded down", RENDER,
-           '"(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"',
-           '"CAST(floor(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT)"', FAR),
+           '"(CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)"',
+           '"CAST(floor(sqrt(CAST(squares AS DOUBLE))) AS BIGINT)"', FAR),
     mutant("heavy units are found one row too late", RENDER,
-           "HAVING SUM(n) > {weigh.rows})", "HAVING SUM(n) > {weigh.rows} + 1)", FAR),
+           "WHERE total > {weigh.rows})", "WHERE total > {weigh.rows} + 1)", FAR),
     mutant("a unit with many rows is taken for unique", "rewrite/scan_tables.py",
            "unit_is_unique=direct is not None and table.is_unique(direct)", "unit_is_unique=direct is not None"),
     mutant("replacing a unit counts like removing it", SENSITIVITY,

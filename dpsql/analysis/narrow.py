@@ -106,8 +106,9 @@ def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Lit
     values = domain.values
     if values is not None:
         values = tuple(value for value in values if _HOLDS[op](to_number(value), number))
-    if lower is not None and upper is not None and lower > upper:
-        lower = upper = number  # no row is left; any bounds hold
+    if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
+        lower = upper = next((bound for bound in (domain.lower, domain.upper) if bound is not None), Fraction(0))
+        values = ()
     env[column.name] = replace(domain, lower=lower, upper=upper, values=values)
 
 
@@ -146,5 +147,10 @@ def _possible(domain: Domain, value: Scalar) -> bool:
         steps = number * 10 ** (domain.type.scale or 0)
         if (domain.type.is_integer or domain.type.kind is Kind.DECIMAL) and steps.denominator != 1:
             return False
-        return (domain.lower is None or domain.lower <= number) and (domain.upper is None or number <= domain.upper)
+        if domain.type.is_float:  # rows are clipped to the doubles nearest to the bounds
+            lower, upper = (None if b is None else Fraction(float(b)) for b in (domain.lower, domain.upper))
+            number = Fraction(float(number))
+        else:
+            lower, upper = domain.lower, domain.upper
+        return (lower is None or lower <= number) and (upper is None or number <= upper)
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import ErrorLevel, exp
-from sqlglot.errors import UnsupportedError
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors import Unsupported
 
@@ -12,7 +12,7 @@ def render_post(post: exp.Query) -> str:
     """What the generator cannot write is refused; by default it would be left out, with a line in a log."""
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
-    except UnsupportedError:
+    except SqlglotError:
         raise Unsupported(
             "a clause after the aggregation is not supported", hint="DuckDB has no such clause for a SELECT."
         ) from None

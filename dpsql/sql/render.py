@@ -217,22 +217,25 @@ def _add_weights(weigh: Weigh, rows: str, ctes: dict[str, str]) -> None:
         )
     else:
         # The root is rounded up and one is added, so that its round-off cannot make the norm too small.
-        norm = "(CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)"
-        pairs = _heavy_pairs(weigh, rows, ctes)
+        norm = "(CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)"
+        sizes = _heavy_sizes(weigh, rows, ctes)
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM {pairs} "
-            f"GROUP BY {UID} HAVING SUM(n) > {weigh.rows})"
+            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM {sizes} "
+            f"WHERE total > {weigh.rows})"
         )
 
 
-def _heavy_pairs(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
-    """Rows per unit and group, of heavy units at least: all of them where another part has counted them already."""
+def _heavy_sizes(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
+    """Rows and squares of heavy units at least: of all units where the selection has counted them already."""
+    pairs = next((name for name, known in ctes.items() if known == _pairs_of(rows, weigh.keys)), None)
     for name, known in ctes.items():
-        if known == _pairs_of(rows, weigh.keys):
+        if pairs is not None and known == _sizes_of(pairs):
             return name
     names = ", ".join([UID, *(identifier(key) for key in sorted(weigh.keys))])
     ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
-    return f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
+    heavy = f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
+    ctes["heavy_sizes"] = _sizes_of(heavy)
+    return "heavy_sizes"
 
 
 def _value(bundle: SumBundle | MomentBundle) -> str:
@@ -304,13 +307,21 @@ def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict
     """(unit, key) pairs with t, how many the unit has: at most `limit` each; only units with more are ranked."""
     keys = ", ".join(identifier(key) for key in part.keys)
     pairs, sizes = _pairs(rows, part.keys, ctes), f"sizes{number}"
-    ctes[sizes] = f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t FROM {pairs} GROUP BY {UID})"
+    ctes[sizes] = _sizes_of(pairs)
     sized = f"{pairs} JOIN {sizes} USING ({UID})"
     rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {keys}), {keys})"
     ranked = f"SELECT {keys}, t, {rank} AS place FROM {sized} WHERE t > {limit}"
     return (
         f"(SELECT {keys}, t FROM {sized} WHERE t <= {limit} UNION ALL "
         f"SELECT {keys}, t FROM ({ranked}) WHERE place <= {limit})"
+    )
+
+
+def _sizes_of(pairs: str) -> str:
+    """Each unit's groups, t, with its rows and the sum of their squares, from which its weight follows."""
+    squares = "SUM(CAST(n AS HUGEINT) * n)"
+    return (
+        f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t, SUM(n) AS total, {squares} AS squares FROM {pairs} GROUP BY {UID})"
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors import InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.nodes import Aggregate
@@ -72,8 +73,10 @@ Environment = dict[str, Block]
 
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None) -> Split:
     state = _State(schema)
-    tree = _with_time(tree, now)
-    block = _query(tree, {}, state, top=True)
+    try:
+        block = _query(_with_time(tree, now), {}, state, top=True)
+    except SqlglotError:  # a tree that its own generator cannot write
+        raise InvalidSyntax("the statement is not understood") from None
     assert block.ownership is not Ownership.OWNED  # a block at the top that gives out rows was refused
     return Split(tuple(state.releases), block.post, block.errors)
 

@@ -148,7 +148,6 @@ def test_no_expression_raises(database: duckdb.DuckDBPyConnection, seed: int) ->
             computed(*found, database)
 
 
-@pytest.mark.xfail(reason="the double nearest to a bound may lie beyond it, and is held to be impossible", strict=True)
 def test_a_value_at_a_bound_that_is_no_double(database: duckdb.DuckDBPyConnection) -> None:
     test_a_filter_narrows_to_the_rows_that_it_keeps.hypothesis.inner_test(database, 3257)
 

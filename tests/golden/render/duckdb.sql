@@ -20,7 +20,8 @@ SELECT kind, COUNT(*), AVG(cost) FROM visits GROUP BY kind
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "kind" AS "k1", "cost" AS "x1" FROM (SELECT * FROM (SELECT t."patient_id" AS _uid, CASE WHEN t."kind" IN ('urgent', 'planned') THEN t."kind" END AS "kind", t."cost" AS "cost" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) WHERE (NOT ("kind" IS NULL)))),
 heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1") GROUP BY _uid HAVING SUM(n) > 8),
+heavy_sizes AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1") GROUP BY _uid),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM heavy_sizes WHERE total > 8),
 part1 AS (SELECT "k1", SUM((((v1 - 0) * _weight) >> 4)) AS "c1_above", SUM((((10000 - v1) * _weight) >> 4)) AS "c1_below", SUM(((CAST(10000 AS BIGINT) * _weight) >> 4)) FILTER (WHERE v1 IS NULL) AS "c1_missing" FROM (SELECT *, CASE WHEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) BETWEEN 0 AND 10000 THEN TRY_CAST(("x1" * CAST('2.0' AS DOUBLE)) AS BIGINT) WHEN isfinite("x1") THEN CASE WHEN "x1" > CAST('2500.0' AS DOUBLE) THEN CAST(10000 AS BIGINT) ELSE CAST(0 AS BIGINT) END END AS v1 FROM (SELECT rows1."k1", rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)) GROUP BY "k1"),
 listed AS (SELECT * FROM (VALUES (0, 'urgent'), (1, 'planned')) AS listed("_order", "k1"))
 SELECT listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."c1_above", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_above", CAST(LEAST(GREATEST(COALESCE(part1."c1_below", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_below", CAST(LEAST(GREATEST(COALESCE(part1."c1_missing", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1_missing"
@@ -33,9 +34,9 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "ward" AS "k1" FROM (SELECT t."patient_id" AS _uid, CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL)),
 pairs1 AS MATERIALIZED (SELECT _uid, "k1", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k1"),
-sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM pairs1 GROUP BY _uid),
 part1 AS (SELECT "k1", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k1", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k1", t FROM (SELECT "k1", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1"), "k1") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k1"),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM pairs1 GROUP BY _uid HAVING SUM(n) > 8),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM sizes1 WHERE total > 8),
 part2 AS (SELECT "k1", SUM(n * COALESCE(weights._weight, 65536)) AS "rows" FROM pairs1 LEFT JOIN weights ON pairs1._uid = weights._uid GROUP BY "k1")
 SELECT part1."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."rows", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "rows"
 FROM part1
@@ -47,9 +48,9 @@ SELECT ward, sex, SUM(paid) FROM visits JOIN patients USING (patient_id) GROUP B
 ---- duckdb
 WITH rows1 AS MATERIALIZED (SELECT _uid, "sex" AS "k1", "ward" AS "k2", "paid" AS "x1" FROM (SELECT l.*, r."patient_id_2", r."sex" FROM (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id", CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward", t."paid" AS "paid" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) AS l INNER JOIN (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id_2", CASE WHEN t."sex" IN ('f', 'm', 'x') THEN t."sex" END AS "sex" FROM "patients" AS t WHERE t."patient_id" IS NOT NULL) AS r ON l._uid = r._uid AND ("patient_id" = "patient_id_2"))),
 pairs1 AS MATERIALIZED (SELECT _uid, "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k2"),
-sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM pairs1 GROUP BY _uid),
 part1 AS (SELECT "k2", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k2", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k2", t FROM (SELECT "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k2"), "k2") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k2"),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM pairs1 GROUP BY _uid HAVING SUM(n) > 8),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM sizes1 WHERE total > 8),
 part2 AS (SELECT "k1", "k2", SUM(((v1 * _weight) // 256)) AS "c1" FROM (SELECT *, CASE WHEN TRY_CAST((TRY_CAST("x1" AS DOUBLE) * CAST('100.0' AS DOUBLE)) AS BIGINT) BETWEEN -10000 AND 100000 THEN TRY_CAST((TRY_CAST("x1" AS DOUBLE) * CAST('100.0' AS DOUBLE)) AS BIGINT) WHEN isfinite(TRY_CAST("x1" AS DOUBLE)) THEN CASE WHEN TRY_CAST("x1" AS DOUBLE) > CAST('450.0' AS DOUBLE) THEN CAST(100000 AS BIGINT) ELSE CAST(-10000 AS BIGINT) END END AS v1 FROM (SELECT rows1."k1", rows1."k2", rows1."x1", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid)) GROUP BY "k1", "k2"),
 listed AS (SELECT * FROM (VALUES (0, 'f'), (1, 'm'), (2, 'x'), (3, CAST(NULL AS VARCHAR))) AS listed("_order", "k1"))
 SELECT part1."k2", listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."c1", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "c1"
@@ -62,13 +63,14 @@ SELECT ward, kind, COUNT(*), COUNT(DISTINCT patient_id) FROM visits GROUP BY war
 ---- duckdb
 WITH rows1 AS NOT MATERIALIZED (SELECT _uid, "kind" AS "k1", "ward" AS "k2" FROM (SELECT * FROM (SELECT t."patient_id" AS _uid, CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward", CASE WHEN t."kind" IN ('urgent', 'planned') THEN t."kind" END AS "kind" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) WHERE (NOT ("kind" IS NULL)))),
 pairs1 AS MATERIALIZED (SELECT _uid, "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k2"),
-sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs1 GROUP BY _uid),
+sizes1 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM pairs1 GROUP BY _uid),
 part1 AS (SELECT "k2", SUM(CAST(floor(65536 / sqrt(LEAST(t, 4)) * (1 - pow(2, -40))) AS BIGINT)) AS "selection_units" FROM (SELECT "k2", t FROM pairs1 JOIN sizes1 USING (_uid) WHERE t <= 4 UNION ALL SELECT "k2", t FROM (SELECT "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k2"), "k2") AS place FROM pairs1 JOIN sizes1 USING (_uid) WHERE t > 4) WHERE place <= 4) GROUP BY "k2"),
 heavy AS MATERIALIZED (SELECT _uid FROM rows1 GROUP BY _uid HAVING COUNT(*) > 8),
-weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(SUM(CAST(n AS HUGEINT) * n) AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM (SELECT _uid, "k1", "k2", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1", "k2") GROUP BY _uid HAVING SUM(n) > 8),
+heavy_sizes AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM (SELECT _uid, "k1", "k2", COUNT(*) AS n FROM rows1 SEMI JOIN heavy USING (_uid) GROUP BY _uid, "k1", "k2") GROUP BY _uid),
+weights AS MATERIALIZED (SELECT _uid, LEAST(65536, 524288 // (CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)) AS _weight FROM heavy_sizes WHERE total > 8),
 part2 AS (SELECT "k1", "k2", SUM(_weight) AS "rows" FROM (SELECT rows1."k1", rows1."k2", COALESCE(weights._weight, 65536) AS _weight FROM rows1 LEFT JOIN weights ON rows1._uid = weights._uid) GROUP BY "k1", "k2"),
 pairs2 AS MATERIALIZED (SELECT _uid, "k1", "k2", COUNT(*) AS n FROM rows1 GROUP BY _uid, "k1", "k2"),
-sizes3 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t FROM pairs2 GROUP BY _uid),
+sizes3 AS MATERIALIZED (SELECT _uid, COUNT(*) AS t, SUM(n) AS total, SUM(CAST(n AS HUGEINT) * n) AS squares FROM pairs2 GROUP BY _uid),
 part3 AS (SELECT "k1", "k2", SUM(1) AS "units" FROM (SELECT "k1", "k2", t FROM pairs2 JOIN sizes3 USING (_uid) WHERE t <= 8 UNION ALL SELECT "k1", "k2", t FROM (SELECT "k1", "k2", t, row_number() OVER (PARTITION BY _uid ORDER BY hash(_uid, "k1", "k2"), "k1", "k2") AS place FROM pairs2 JOIN sizes3 USING (_uid) WHERE t > 8) WHERE place <= 8) GROUP BY "k1", "k2"),
 listed AS (SELECT * FROM (VALUES (0, 'urgent'), (1, 'planned')) AS listed("_order", "k1"))
 SELECT part1."k2", listed."k1", CAST(LEAST(GREATEST(COALESCE(part1."selection_units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "selection_units", CAST(LEAST(GREATEST(COALESCE(part2."rows", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "rows", CAST(LEAST(GREATEST(COALESCE(part3."units", 0), -4611686018427387904), 4611686018427387904) AS BIGINT) AS "units"
