@@ -15,7 +15,7 @@ from dpsql.errors import InvalidParameter
 from dpsql.plan.expr import ONE
 from dpsql.plan.nodes import Gather, Sum, cells_of
 from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import Loss, TooSmall, total
 from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
@@ -88,7 +88,7 @@ def shares(noise: Noise, epsilon: Fraction, delta: Fraction, selects: tuple[bool
 def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
     try:
         return _calibrate(gather, share, relation)
-    except ValueError:  # a share below the ledger's unit, or noise past what the sampler can draw
+    except TooSmall:  # a share below the ledger's unit, or noise past what the sampler can draw
         raise InvalidParameter(
             "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
         ) from None
@@ -116,7 +116,7 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
         bundles=bundles,
         selection=selection,
         loss=total(losses),
-        errors=_errors(bundles, grids, selection, gather, relation),
+        errors=_errors(bundles, grids, selection, gather),
     )
 
 
@@ -198,7 +198,6 @@ def _errors(
     grids: dict[str, Fraction],
     selection: Selection | None,
     gather: Gather,
-    relation: Neighboring,
 ) -> tuple[Fraction, ...]:
     noise = tuple(_scale(bundle.mechanism) * grids[bundle.claim.cells[0]] for bundle in bundles)
     if selection is None:

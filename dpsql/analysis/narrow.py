@@ -73,7 +73,6 @@ def _narrow_without(env: dict[str, Domain], column: Column, values: tuple[Scalar
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
-    "=": lambda a, b: a == b,
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import weakref
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address
 from dpsql.dbapi.charge import NOTHING, Charge
 from dpsql.dbapi.cursor import Cursor
-from dpsql.errors import InterfaceError, InvalidParameter, NotSupportedError
+from dpsql.errors import InterfaceError, NotSupportedError
 from dpsql.session import Answer, Balance, Explanation, Parameter, Session
 
 
@@ -39,10 +38,7 @@ def connect(path_or_url: str | os.PathLike[str], user: str | None = None, **sett
 
 
 def _set(session: Session, name: str, value: str) -> None:
-    if not re.fullmatch(r"[A-Za-z_.]+", name):
-        raise InvalidParameter(f'there is no setting "{name}"', hint="SHOW ALL lists them.")
-    quoted = value.replace("'", "''")
-    session.execute(f"SET {name} = '{quoted}'")
+    session.set(name, value)
 
 
 class Connection:

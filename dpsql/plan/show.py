@@ -1,4 +1,4 @@
-"""A plan as text for people: one line per operator, its inputs indented below. Golden files and EXPLAIN read it."""
+"""A plan as text for people: one line per operator, its inputs indented below. Golden files read it."""
 
 from __future__ import annotations
 

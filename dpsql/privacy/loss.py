@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+
+class TooSmall(ValueError):
+    """A loss or a probability is asked for that no noise we can draw, and no charge, is fine enough for."""
+
+
 UNIT = 1 << 80
 """Charges are whole multiples of 1/UNIT, so that sums of any length stay short (SOUNDNESS 7)."""
 

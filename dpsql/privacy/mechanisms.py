@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
 
-from dpsql.privacy.loss import Loss, round_down
+from dpsql.privacy.loss import Loss, TooSmall, round_down
 from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE
 from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
 
@@ -63,7 +63,7 @@ Mechanism = Laplace | Gaussian
 
 def _check(scale: Fraction) -> None:
     if not LEAST_SCALE <= scale <= MOST_SCALE:
-        raise ValueError("a noise scale must lie between 2^-10 and 2^40 grid units")
+        raise TooSmall("a noise scale must lie between 2^-10 and 2^40 grid units")
 
 
 def scale_at_least(value: Fraction) -> Fraction:
@@ -82,7 +82,7 @@ def positive_share(value: Fraction) -> Fraction:
     """`value` rounded down to what can be charged."""
     share = round_down(value)
     if share <= 0:
-        raise ValueError("the share of the budget is too small")
+        raise TooSmall("the share of the budget is too small")
     return share
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.privacy.certify import decimal
+from dpsql.privacy.loss import TooSmall
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _OUTWARD = 1 + Fraction(1, 10**30)
@@ -34,7 +35,7 @@ def least_integer(holds: Callable[[int], bool], least: int) -> int:
     while not holds(least + step):
         step *= 2
         if step > 1 << 70:
-            raise ValueError("the probability asked for is too small")
+            raise TooSmall("the probability asked for is too small")
     low, high = least + step // 2, least + step
     while high - low > 1:
         middle = (low + high) // 2

@@ -27,7 +27,6 @@ from dpsql.plan.expr import (
 from dpsql.sql.bind_call import castable, checked_call, clip, part_of, unknown_function
 from dpsql.sql.coerce import bind_literal, coerce, convert_literal, meet, number_literal
 from dpsql.sql.dialect import only, span_of, spelled
-from dpsql.sql.functions import ALIASES
 from dpsql.sql.names import Scope
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Kind, integer_range, parse_type
 
@@ -276,7 +275,7 @@ def _named(node: exp.Expr, scope: Scope) -> Expr:
 
 def _anonymous(node: exp.Expr, scope: Scope) -> Expr:
     assert isinstance(node, exp.Anonymous)
-    if ALIASES.get(node.name.lower(), node.name.lower()) != "clip":
+    if node.name.lower() not in ("clip", "clamp"):
         raise unknown_function(node)
     return clip([bind_expr(part, scope) for part in node.expressions], node)
 

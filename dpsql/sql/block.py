@@ -33,7 +33,7 @@ BARS = {
 
 @dataclass(frozen=True)
 class ReleaseColumn:
-    """A column of the release as post-processing reads it; `source` is a key's or measure's place, and what of it."""
+    """A column of the release as post-processing reads it: what of the key or measure at `place`."""
 
     name: str
     type: Type

@@ -66,11 +66,6 @@ def _call(name: str) -> Form:
     return lambda args: f"{name}({', '.join(args)})"
 
 
-def _abs_form(args: list[str]) -> str:
-    # abs(-2^63) raises on an integer; as a double, or within 128 bits, it does not.
-    return f"abs({args[0]})"
-
-
 def _finite_form(args: list[str]) -> str:
     return f"CASE WHEN isfinite({args[0]}) THEN {args[0]} + CAST('0.0' AS DOUBLE) END"
 
@@ -107,7 +102,7 @@ FUNCTIONS: dict[str, Function] = {
         Function(
             "ilike", lambda t: BOOLEAN if _text(t) else None, _like("ILIKE"), 2, 2, frozenset({1}), "ward ILIKE 'a%'"
         ),
-        Function("abs", _rounded, _abs_form, example="abs(cost)"),
+        Function("abs", _rounded, _call("abs"), example="abs(cost)"),
         Function("floor", _rounded, _call("floor"), example="floor(cost)"),
         Function("ceil", _rounded, _call("ceil"), example="ceil(cost)"),
         Function("round", _rounded, _call("round"), 1, 2, frozenset({1}), "round(cost, 1)"),
@@ -121,13 +116,3 @@ FUNCTIONS: dict[str, Function] = {
         Function("date_trunc", _truncated, _call("date_trunc"), 2, 2, frozenset({0}), "date_trunc('month', at)"),
     )
 }  # fmt: skip
-
-ALIASES = {
-    "ceiling": "ceil",
-    "substr": "substring",
-    "char_length": "length",
-    "character_length": "length",
-    "date_part": "extract",
-    "datepart": "extract",
-    "clamp": "clip",
-}

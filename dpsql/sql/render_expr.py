@@ -98,7 +98,7 @@ def _arithmetic(expr: Arithmetic) -> str:
 
 def _call(expr: Call) -> str:
     args = [render_expr(arg) for arg in expr.args]
-    if expr.function == "abs" and expr.type.is_integer:
+    if expr.function == "abs" and expr.type.is_integer:  # abs(-2^63) raises in 64 bits
         return cast(f"abs(CAST({args[0]} AS HUGEINT))", BIGINT)
     sql = FUNCTIONS[expr.function].duckdb(args)
     if expr.function == "date_trunc" and expr.type == TIMESTAMP:

@@ -14,7 +14,7 @@ from enum import Enum
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.errors import InvalidSyntax, NotPrivate, UnknownTable, Unsupported
+from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.nodes import Aggregate
 from dpsql.schema.model import Schema
 from dpsql.sql.aggregates import holds_aggregate
@@ -77,7 +77,8 @@ def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None) -> Sp
         block = _query(_with_time(tree, now), {}, state, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
-    assert block.ownership is not Ownership.OWNED  # a block at the top that gives out rows was refused
+    if block.ownership is Ownership.OWNED:
+        raise InternalError("a block that gives out rows was not refused")
     return Split(tuple(state.releases), block.post, block.errors)
 
 
