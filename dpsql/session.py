@@ -38,7 +38,7 @@ from dpsql.sql.commands import (
     read_command,
 )
 from dpsql.sql.parse import Parameter
-from dpsql.sql.render import render_source
+from dpsql.sql.render_rows import render_source
 from dpsql.types import BIGINT, DATE, TEXT, Type
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]

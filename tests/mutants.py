@@ -134,7 +134,7 @@ MUTANTS = (
     mutant("bounds of doubles prove that whole numbers fit", "rewrite/make_total.py",
            "all(operand.bounded and operand.exact for operand in (left, right))",
            "all(operand.bounded for operand in (left, right))", ATTACKS),
-    mutant("a clip takes a double's bounds for its own", "analysis/domains.py",
+    mutant("a clip takes a double's bounds for its own", "analysis/values.py",
            "            if inner.exact:  #", "            if True:  #", ATTACKS),
     Mutant("USING compares columns of two types",
            (Edit("sql/bind.py", '(one, other), _ = meet(sides, [name, name], "comparison")', "one, other = sides"),

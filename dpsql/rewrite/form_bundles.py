@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.domains import domain_of, node_domains
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.values import domain_of
 from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Expr, Quantise
 from dpsql.plan.measures import (

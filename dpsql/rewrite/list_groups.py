@@ -12,9 +12,10 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from dpsql.analysis.domains import domain_of, node_domains
+from dpsql.analysis.domains import node_domains
 from dpsql.analysis.image import image
 from dpsql.analysis.narrow import Environment
+from dpsql.analysis.values import domain_of
 from dpsql.plan.expr import Column, Expr, IsNull, Not, conjunction
 from dpsql.plan.nodes import Aggregate, Field, Filter, Listed, Named, Node, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows

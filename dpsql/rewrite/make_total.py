@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.analysis.domains import domain_of, enforced_domains
+from dpsql.analysis.domains import enforced_domains
 from dpsql.analysis.narrow import Enforced, Environment
+from dpsql.analysis.values import domain_of
 from dpsql.errors import LimitExceeded
 from dpsql.plan.expr import Arithmetic, Call, Expr
 from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Named, Node, Project, Scan, Sum, Table, Weigh

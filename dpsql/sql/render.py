@@ -11,28 +11,22 @@ from dpsql.errors import InternalError, LimitExceeded
 from dpsql.plan.expr import ONE, UID, WEIGHT
 from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
-    Aggregate,
     CountUnits,
-    Filter,
     Gather,
     Join,
     Listed,
     Node,
     Norm,
     Part,
-    Project,
-    Scan,
     Sum,
-    Table,
     Weigh,
     cells_of,
     fields,
-    has_unit,
 )
 from dpsql.plan.walk import walk_nodes
-from dpsql.schema.model import EngineTable, Files, Source
-from dpsql.sql.literals import identifier, literal, text
-from dpsql.sql.render_expr import render_expr, sanitised
+from dpsql.sql.literals import identifier, literal
+from dpsql.sql.render_expr import render_expr
+from dpsql.sql.render_rows import render_rows
 
 MOST = 1 << 62
 """Finished cells are clamped to this on either side: 1-Lipschitz, so no sensitivity changes."""
@@ -42,8 +36,6 @@ MOST_SQL = 2_000_000
 
 MOST_NESTED = 500
 """DuckDB refuses expressions that are nested 1,000 deep: after the charge, so it must not come to that."""
-
-NO_COLUMNS = '1 AS "_row"'
 
 SQRT_MARGIN = "(1 - pow(2, -40))"
 """Covers the round-off of sqrt and division in weights of 2^16/sqrt(t)."""
@@ -145,7 +137,7 @@ def _rows(node: Node, ctes: dict[str, str]) -> str:
 
     A scan is cheaper to repeat than to keep; a join is not.
     """
-    body = _relation(node)
+    body = render_rows(node)
     for name, known in ctes.items():
         if known.endswith(f"({body})") and name.startswith("rows"):
             return name
@@ -339,61 +331,3 @@ def _pairs(rows: str, keys: tuple[str, ...], ctes: dict[str, str]) -> str:
 def _pairs_of(rows: str, keys: tuple[str, ...]) -> str:
     names = ", ".join([UID, *(identifier(key) for key in sorted(keys))])
     return f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"
-
-
-# --- relations over private rows -------------------------------------------------------------------------------------
-
-
-def _relation(node: Node) -> str:
-    match node:
-        case Scan():
-            return _scan(node)
-        case Filter():
-            return f"SELECT * FROM ({_relation(node.input)}) WHERE {render_expr(node.condition)}"
-        case Project():
-            uid = [UID] if has_unit(node.input) else []
-            columns = [f"{render_expr(column.expr)} AS {identifier(column.name)}" for column in node.columns]
-            return f"SELECT {', '.join(uid + columns) or NO_COLUMNS} FROM ({_relation(node.input)})"
-        case Join():
-            return _join(node)
-        case Table() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
-            raise TypeError("not a relation over sanitised rows")
-        case _:
-            assert_never(node)
-
-
-def _join(node: Join) -> str:
-    if not node.by_unit:
-        raise TypeError("a join of private rows must equate the units")
-    right = [f"r.{identifier(f.name)}" for f in fields(node.right) if f.name != UID]
-    return (
-        f"SELECT {', '.join(['l.*', *right])} FROM ({_relation(node.left)}) AS l "
-        f"{node.kind.value.upper()} JOIN ({_relation(node.right)}) AS r "
-        f"ON l.{UID} = r.{UID} AND {render_expr(node.condition)}"
-    )
-
-
-def _scan(scan: Scan) -> str:
-    columns = [f"{sanitised(column, 't')} AS {identifier(column.name)}" for column in scan.columns]
-    sources = f"{render_source(scan.source)} AS t"
-    if scan.unit is None:
-        return f"SELECT {', '.join(columns) or NO_COLUMNS} FROM {sources}"
-    before = "t"
-    for number, hop in enumerate(scan.unit.hops, 1):
-        after = f"h{number}"
-        on = f"{sanitised(hop.column, before)} = {sanitised(hop.key, after)}"
-        sources += f" JOIN {render_source(hop.source)} AS {after} ON {on}"
-        before = after
-    uid = sanitised(scan.unit.column, before)
-    return f"SELECT {', '.join([f'{uid} AS {UID}', *columns])} FROM {sources} WHERE {uid} IS NOT NULL"
-
-
-def render_source(source: Source) -> str:
-    match source:
-        case EngineTable(name):
-            return ".".join(identifier(part) for part in name)
-        case Files(patterns):
-            # Without the option, a folder named year=2020 would add or replace a column.
-            return f"read_parquet([{', '.join(text(pattern) for pattern in patterns)}], hive_partitioning = false)"
-        case _:
-            assert_never(source)

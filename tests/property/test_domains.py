@@ -20,7 +20,8 @@ from support import engine
 from support.questions import Writer, _single
 from support.worlds import World, random_unit, random_world
 
-from dpsql.analysis.domains import domain_of, node_domains
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.values import domain_of
 from dpsql.errors import Error, InternalError
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import CountValues

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.domains import MOST_VALUES, domain_of, hull, merge_values
+from dpsql.analysis.values import MOST_VALUES, domain_of, hull, merge_values
 from dpsql.plan.expr import (
     And,
     Arithmetic,
