@@ -10,24 +10,24 @@ import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from dpsql import settings as setting
+from dpsql.catalog import shows
+from dpsql.catalog.rows import CatalogTable
 from dpsql.compile import Compiled, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
 from dpsql.engines.base import FAILED, FAILED_HINT, log
-from dpsql.errors import EngineFailed, Error, StaleData, UnknownTable
+from dpsql.errors import EngineFailed, Error, StaleData
 from dpsql.exact import Row
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim
 from dpsql.post import sandbox
-from dpsql.post.estimates import estimate
-from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.post.sandbox import OutputColumn
+from dpsql.post.tables import empty_table, released_table
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
-from dpsql.schema.domain import EPOCH, Domain
-from dpsql.schema.model import Files, Table
+from dpsql.schema.model import Files
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
@@ -39,7 +39,7 @@ from dpsql.sql.commands import (
 )
 from dpsql.sql.parse import Parameter
 from dpsql.sql.render_rows import render_source
-from dpsql.types import BIGINT, DATE, TEXT, Type
+from dpsql.types import TEXT, Type
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
 
@@ -117,7 +117,7 @@ class Session:
             case ExplainCommand(inner, offset):
                 return _text_answer("QUERY PLAN", str(self._explained(sql, inner, offset, parameters)).splitlines())
             case DescribeCommand(table):
-                return self._describe_table(table)
+                return _catalog_answer(shows.columns(self.dataset.schema, table), "DESCRIBE")
 
     def set(self, name: str, value: str) -> None:
         self.settings = setting.change(self.settings, self._privacy, name.lower(), value)
@@ -165,7 +165,8 @@ class Session:
         compiled = self._compile(sql, parameters)
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         releases, charged = self._releases(compiled)
-        tables = [self._table(step, release) for step, release in zip(compiled.steps, releases, strict=True)]
+        pairs = zip(compiled.steps, releases, strict=True)
+        tables = [released_table(step, release, self.settings.nonnegative) for step, release in pairs]
         result = sandbox.run(compiled.post_sql, tables, self.timeout)
         asked = len(compiled.errors) if compiled.errors else len(result.columns)
         errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
@@ -207,27 +208,6 @@ class Session:
         # Outside of the except block, where Python would attach what happened, which may depend on rows.
         raise failure or EngineFailed(FAILED, hint=FAILED_HINT)
 
-    def _table(self, step: ReleaseStep, release: Release) -> ReleasedTable:
-        """The release as post-processing reads it."""
-        places = {key.name: place for place, key in enumerate(step.keys)}
-        cells, nonnegative = step.calibrated.columns, self.settings.nonnegative
-        measures = sorted({column.place for column in step.columns if column.kind != "key"})
-        estimates = {place: estimate(step.recipes[place], release, cells, nonnegative) for place in measures}
-        columns: list[tuple[str, Type]] = []
-        values: list[list[object]] = []
-        for column in step.columns:
-            if column.kind == "key":
-                place = places[column.name]
-                values.append([key[place] for key in release.keys])
-            else:
-                found = estimates[column.place]
-                values.append({"value": found.values, "stderr": found.stderr, "low": found.low,
-                               "high": found.high}[column.kind])  # fmt: skip
-            columns.append((column.name, column.type))
-        if not columns:  # COUNT of groups, or a constant per group: only the number of rows matters
-            columns, values = [("_row", BIGINT)], [list(range(len(release.keys)))]
-        return ReleasedTable(step.name, tuple(columns), values)
-
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         known = self._described.get(id(compiled))
         if known is not None and known[0] is compiled:
@@ -239,10 +219,7 @@ class Session:
         return outputs
 
     def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        tables = []
-        for step in compiled.steps:
-            columns = tuple((c.name, c.type) for c in step.columns) or (("_row", BIGINT),)
-            tables.append(ReleasedTable(step.name, columns, [[] for _ in columns]))
+        tables = [empty_table(step) for step in compiled.steps]
         described = sandbox.describe(compiled.post_sql, tables)
         return described[: len(compiled.errors)] if compiled.errors else described
 
@@ -262,41 +239,12 @@ class Session:
             case "budget":
                 return _budget_answer(self.budget())
             case "tables":
-                tables = [(t.name, "public" if t.public else "private") for t in self.dataset.schema.tables]
-                return _rows_answer((("table", TEXT), ("rows", TEXT)), tables, "SHOW")
+                return _catalog_answer(shows.tables(self.dataset.schema), "SHOW")
             case "all":
                 values = [(n, setting.show(self.settings, n)) for n in setting.NAMES]
                 return _rows_answer((("name", TEXT), ("setting", TEXT)), values, "SHOW")
             case _:
                 return _rows_answer(((name, TEXT),), [(setting.show(self.settings, name),)], "SHOW")
-
-    def _describe_table(self, name: str) -> Answer:
-        tables = {table.name.lower(): table for table in self.dataset.schema.tables}
-        table = tables.get(name.lower())
-        if table is None:
-            raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(tables)}.")
-        columns = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT))
-        return _rows_answer(columns, _described(table), "DESCRIBE")
-
-
-def _described(table: Table) -> list[Row]:
-    rows: list[Row] = []
-    for column in table.columns:
-        domain = column.domain
-        bounds = f"[{_bound(domain, domain.lower)}, {_bound(domain, domain.upper)}]" if domain.bounded else ""
-        values = "" if domain.values is None else ", ".join(str(value) for value in domain.values)
-        rows.append((column.name, str(column.type), bounds, values))
-    return rows
-
-
-def _bound(domain: Domain, number: Fraction | None) -> str:
-    if number is None:
-        return ""
-    if domain.type.is_number:
-        return str(number.numerator) if number.denominator == 1 else repr(float(number))
-    if domain.type == DATE:
-        return str(EPOCH.date() + dt.timedelta(days=int(number)))
-    return str(EPOCH + dt.timedelta(microseconds=int(number)))
 
 
 def _cell_error(row: Row, bar: object) -> CellError | None:
@@ -326,6 +274,10 @@ def _type_text(column: OutputColumn) -> str:
 def _rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:
     outputs = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in columns)
     return Answer(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
+
+
+def _catalog_answer(table: CatalogTable, command: str) -> Answer:
+    return _rows_answer(table.columns, table.rows, command)
 
 
 def _text_answer(title: str, lines: list[str]) -> Answer:

@@ -1,0 +1,19 @@
+"""Rows about the schema, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsql.types import Type
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a catalog's row has one value for each column")

@@ -1,0 +1,51 @@
+"""SHOW TABLES and DESCRIBE: the schema in short."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+from dpsql.catalog.rows import CatalogTable
+from dpsql.errors import UnknownTable
+from dpsql.schema.domain import EPOCH, Domain
+from dpsql.schema.model import Schema, Table
+from dpsql.types import DATE, TEXT
+
+
+def tables(schema: Schema) -> CatalogTable:
+    rows = tuple((table.name, "public" if table.public else "private") for table in schema.tables)
+    return CatalogTable((("table", TEXT), ("rows", TEXT)), rows)
+
+
+def columns(schema: Schema, name: str) -> CatalogTable:
+    by_name = {table.name.lower(): table for table in schema.tables}
+    table = by_name.get(name.lower())
+    if table is None:
+        raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(by_name)}.")
+    titles = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT))
+    return CatalogTable(titles, tuple(_described(table)))
+
+
+def _described(table: Table) -> list[tuple[str, str, str, str]]:
+    return [
+        (column.name, str(column.type), bounds_text(column.domain), values_text(column.domain))
+        for column in table.columns
+    ]
+
+
+def bounds_text(domain: Domain) -> str:
+    return f"[{_bound(domain, domain.lower)}, {_bound(domain, domain.upper)}]" if domain.bounded else ""
+
+
+def values_text(domain: Domain) -> str:
+    return "" if domain.values is None else ", ".join(str(value) for value in domain.values)
+
+
+def _bound(domain: Domain, number: Fraction | None) -> str:
+    if number is None:
+        return ""
+    if domain.type.is_number:
+        return str(number.numerator) if number.denominator == 1 else repr(float(number))
+    if domain.type == DATE:
+        return str(EPOCH.date() + dt.timedelta(days=int(number)))
+    return str(EPOCH + dt.timedelta(microseconds=int(number)))
