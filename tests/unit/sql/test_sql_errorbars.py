@@ -1,0 +1,154 @@
+"""Error bars of arithmetic: the SQL that is written out agrees with numeric derivatives."""
+
+import math
+import random
+
+import duckdb
+import pytest
+from sqlglot import exp
+
+from dpsql.sql.aggregates import is_aggregate
+from dpsql.sql.dialect import Reader
+from dpsql.sql.errorbars import Bars, Columns, NoBars, propagate
+
+NAMES = ("m0", "m1", "m2")
+COVARIANCE = [[4.0, 1.0, -0.5], [1.0, 9.0, 2.0], [-0.5, 2.0, 1.0]]
+FACTOR = 1.96
+
+
+def numbered(node: exp.Expr) -> int | None:
+    """SUM(m0) stands for measure 0, and so on; MIN has no error."""
+    return NAMES.index(node.this.name) if isinstance(node, exp.Sum) else None
+
+
+def over_columns(node: exp.Expr) -> exp.Expr:
+    whole = node.copy().transform(lambda n: exp.Paren(this=inlined(n)) if inlined(n) is not None else n)
+    return whole.transform(lambda n: exp.column(n.this.name) if is_aggregate(n) else n)
+
+
+def inlined(node: exp.Expr) -> exp.Expr | None:
+    named = isinstance(node, exp.Column) and node.name == "alias"
+    return Reader().parse("SELECT SUM(m0) - SUM(m1)")[0].expressions[0] if named else None
+
+
+COLUMNS = Columns(
+    measure=numbered,
+    is_constant=lambda node: isinstance(node, exp.Column) and node.name == "key",
+    inlined=inlined,
+    value=over_columns,
+    covariance=lambda one, other: exp.Literal.number(str(COVARIANCE[one][other])),
+    factor=lambda: exp.Literal.number(str(FACTOR)),
+)
+
+
+def parsed(text: str) -> exp.Expr:
+    return Reader().parse(f"SELECT {text}")[0].expressions[0]
+
+
+def run(items: list[exp.Expr], values: list[float]) -> tuple[float | None, ...]:
+    texts = ", ".join(item.sql(dialect="duckdb") for item in items)
+    names = ", ".join([*NAMES, "key"])
+    inner = ", ".join("?::DOUBLE" for _ in (*NAMES, "key"))
+    row = duckdb.execute(f"SELECT {texts} FROM (VALUES ({inner})) t({names})", [*values, 3.0]).fetchone()
+    assert row is not None
+    return row
+
+
+def numeric(text: str, values: list[float]) -> float:
+    """The delta method with derivatives by differences."""
+    node = over_columns(parsed(text))
+    gradient = []
+    for place in range(len(NAMES)):
+        step = 1e-4 * max(1.0, abs(values[place]))
+        sides = []
+        for sign in (1, -1):
+            moved = [v + sign * step * (at == place) for at, v in enumerate(values)]
+            sides.append(run([node], moved)[0])
+        gradient.append((sides[0] - sides[1]) / (2 * step))
+    both = range(len(NAMES))
+    return math.sqrt(sum(gradient[i] * gradient[j] * COVARIANCE[i][j] for i in both for j in both))
+
+
+SMOOTH = [
+    "SUM(m0) + SUM(m1)",
+    "SUM(m0) - SUM(m1)",
+    "-SUM(m0)",
+    "SUM(m0) - SUM(m0)",
+    "2 * SUM(m0) + 1",
+    "SUM(m0) * SUM(m1)",
+    "SUM(m0) / SUM(m1)",
+    "100.0 * SUM(m0) / NULLIF(SUM(m1), 0)",
+    "SUM(m0) / (SUM(m0) + SUM(m1))",
+    "ABS(SUM(m0) - SUM(m2))",
+    "COALESCE(SUM(m0) / SUM(m1), 0)",
+    "SUM(m0)::double precision / SUM(m1)",
+    "(SUM(m0) + SUM(m1)) * (SUM(m1) - SUM(m2))",
+    "SQRT(ABS(SUM(m0)))",
+    "SUM(m0) * key + SUM(m1) / key",
+    "alias / SUM(m2)",
+    "SUM(m0) * SUM(m0) * SUM(m1) / (1 + SUM(m2))",
+]
+
+
+@pytest.mark.parametrize("text", SMOOTH)
+def test_bars_agree_with_numeric_derivatives(text: str) -> None:
+    chance = random.Random(text)
+    bars = propagate(parsed(text), COLUMNS)
+    assert isinstance(bars, Bars)
+    for _ in range(2):
+        values = [chance.choice((-1, 1)) * chance.uniform(2, 50) for _ in NAMES]
+        value = run([over_columns(parsed(text))], values)[0]
+        stderr, low, high = run([bars.stderr, bars.low, bars.high], values)
+        assert stderr == pytest.approx(numeric(text, values), rel=1e-3, abs=1e-6)
+        assert (low, high) == (pytest.approx(value - FACTOR * stderr), pytest.approx(value + FACTOR * stderr))
+
+
+@pytest.mark.parametrize("text", ["ROUND(SUM(m0), 1)", "CEIL(SUM(m0))", "SUM(m0)::bigint", "ROUND(SUM(m0)::real, 2)"])
+def test_rounding_leaves_the_bar_as_it_was(text: str) -> None:
+    bars = propagate(parsed(text), COLUMNS)
+    assert isinstance(bars, Bars)
+    assert run([bars.stderr], [10.5, 1, 1])[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("text", ["SUM(m0) / SUM(m1)", "NULLIF(SUM(m1), 0)", "SUM(m0) / NULLIF(SUM(m1), 0)"])
+def test_no_answer_has_no_bar(text: str) -> None:
+    bars = propagate(parsed(text), COLUMNS)
+    assert isinstance(bars, Bars)
+    stderr = run([bars.stderr], [1, 0, 1])[0]
+    assert stderr is None
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("1 + 2", "1 + 2"), ("key", "key"), ("SUM(m0) || 'a'", "SUM(m0) || 'a'"), ("MIN(m0) + 1", "MIN(m0)"),
+        ("RANK() OVER (ORDER BY SUM(m0))", "RANK() OVER (ORDER BY SUM(m0))"),
+        ("SUM(m0)::text", "CAST(SUM(m0) AS TEXT)"),
+        ("SUM(m0) + other", "other"), ("COALESCE(SUM(m0), SUM(m1))", "COALESCE(SUM(m0), SUM(m1))"),
+        ("CASE WHEN SUM(m0) > 1 THEN 1 END", "CASE WHEN SUM(m0) > 1 THEN 1 END"), ("SUM(m0) + 'a'", "'a'"),
+    ],
+)  # fmt: skip
+def test_what_has_no_derivative_is_named(text: str, part: str) -> None:
+    result = propagate(parsed(text), COLUMNS)
+    assert isinstance(result, NoBars) and result.node.sql(dialect="postgres") == part
+
+
+def test_a_variance_that_rounds_below_zero_is_no_error() -> None:
+    bars = propagate(parsed("SUM(m0) - SUM(m1)"), COLUMNS_OF_EQUALS)
+    assert isinstance(bars, Bars)
+    assert run([bars.stderr], [1, 1, 1])[0] == pytest.approx(0, abs=1e-3)
+
+
+COLUMNS_OF_EQUALS = Columns(
+    measure=numbered,
+    is_constant=lambda node: False,
+    inlined=lambda node: None,
+    value=over_columns,
+    covariance=lambda one, other: exp.Literal.number("1" if one == other else "1.0000001"),
+    factor=lambda: exp.Literal.number("2"),
+)
+
+
+def test_bars_that_would_be_larger_than_the_statement_are_left_out() -> None:
+    text = " * ".join(f"(SUM(m{n % 3}) + {n})" for n in range(100))
+    assert isinstance(propagate(parsed(text), COLUMNS), NoBars)
