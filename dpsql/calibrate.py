@@ -69,7 +69,7 @@ class Calibrated:
         bundles = tuple(Bundle(tuple(places[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
         selection = None
         if self.selection is not None and self.gather.selection is not None:
-            repeat = max(1, len(self.gather.listed.rows)) if self.gather.listed is not None else 1
+            repeat = max(1, self.gather.listed.count) if self.gather.listed is not None else 1
             selection = KeySelection(places[self.gather.selection.cell], self.selection, repeat)
         return Spec(self.grids, bundles, selection)
 

@@ -16,8 +16,9 @@ from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import Calibrated, Noise, calibrate, shares
 from dpsql.errors import Error, LimitExceeded
-from dpsql.plan.nodes import Aggregate, Field, Norm, Table
+from dpsql.plan.nodes import Aggregate, Norm
 from dpsql.plan.recipes import Recipe
+from dpsql.plan.relations import Field, Table
 from dpsql.plan.walk import walk_nodes
 from dpsql.privacy.loss import Loss, total
 from dpsql.rewrite.pipeline import Rewritten, rewrite

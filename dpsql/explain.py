@@ -108,7 +108,7 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
         columns=tuple(ExplainedColumn(name, grid) for name, grid in grids.items()),
         bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles),
         selection=gather.selection.cell if gather.selection is not None else None,
-        groups=len(gather.listed.rows) if gather.listed is not None and selection is None else None,
+        groups=gather.listed.count if gather.listed is not None and selection is None else None,
         units_to_appear=None if selection is None else units_needed(selection, 1),
         epsilon=step.loss.epsilon,
         rho=step.loss.rho,

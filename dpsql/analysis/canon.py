@@ -23,6 +23,8 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
@@ -33,21 +35,25 @@ from dpsql.plan.expr import (
     conjuncts,
 )
 from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
-from dpsql.plan.nodes import (
-    Aggregate,
-    CountUnits,
+from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Gather, Node, Sum, Weigh
+from dpsql.plan.relations import (
+    Expand,
     Filter,
-    Gather,
     Join,
+    Mark,
     Named,
-    Node,
+    PerUnit,
     Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
     Scan,
-    Sum,
+    SetOperation,
     Table,
-    Weigh,
+    UnitWindow,
 )
-from dpsql.plan.walk import map_expr, map_measure, map_rows
+from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows
 from dpsql.types import integer_range
 
 VERSION = 1
@@ -59,7 +65,7 @@ _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 def canonicalise(aggregate: Aggregate) -> Aggregate:
     """The same question in its one spelling. This plan is rewritten, run and stored, so equal texts are equal plans."""
 
-    def change(node: Node) -> Node:
+    def change(node: Rows) -> Rows:
         match node:
             case Filter():
                 below = node.input
@@ -67,18 +73,12 @@ def canonicalise(aggregate: Aggregate) -> Aggregate:
                     merged = (*conjuncts(below.condition), *conjuncts(node.condition))
                     return Filter(below.input, canonical(conjunction(merged)))
                 return Filter(below, canonical(node.condition))
-            case Project():
-                return Project(node.input, tuple(Named(c.name, canonical(c.expr)) for c in node.columns))
-            case Join():
-                return replace(node, condition=canonical(node.condition))
-            case Table() | Scan() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
-                return node
             case _:
-                assert_never(node)
+                return map_node_exprs(node, canonical)
 
     keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
     measures = tuple(map_measure(measure, canonical) for measure in aggregate.measures)
-    return Aggregate(map_rows(aggregate.input, change), keys, measures)
+    return Aggregate(map_rows(aggregate.input, change), keys, measures, aggregate.sets)
 
 
 def canonical(expr: Expr) -> Expr:
@@ -118,16 +118,54 @@ def canonical_plan(node: Node) -> str:
             columns = ",".join(f"{c.name!r}={canonical_expr(c.expr)}" for c in node.columns)
             return f"project({canonical_plan(node.input)};{columns})"
         case Join():
-            sides = f"{canonical_plan(node.left)};{canonical_plan(node.right)}"
-            return f"join({node.kind.value};{sides};{canonical_expr(node.condition)})"
+            return f"join({node.kind.value};{_sides(node)};{canonical_expr(node.condition)})"
+        case PublicTable():
+            columns = ",".join(f"{name!r}:{field.name!r}" for name, field in node.columns)
+            return f"public({node.table!r};{columns})"
+        case RowsHole():
+            columns = ",".join(f"{f.name!r}:{f.type}" for f in node.columns)
+            return f"hole({node.hole};{columns};{node.domains!r};{node.most})"
+        case Mark():
+            test = "" if node.test is None else ",".join(map(canonical_expr, node.test))
+            return f"mark({_sides(node)};{node.name!r};{canonical_expr(node.condition)};{test})"
+        case PerUnit():
+            keys = ",".join(f"{key.name!r}={canonical_expr(key.expr)}" for key in node.keys)
+            measures = ",".join(f"{m.name!r}={m.function}:{m.type}({_optional(m.arg)})" for m in node.measures)
+            return f"per_unit({canonical_plan(node.input)};{keys};{measures})"
+        case UnitWindow():
+            return f"window({canonical_plan(node.input)};{node.name!r}={_window(node)})"
+        case SetOperation():
+            return f"{node.kind.value}({_sides(node)})"
         case Aggregate():
-            keys = ",".join(sorted(canonical_expr(key.expr) for key in node.keys))
-            measures = ",".join(sorted(canonical_measure(measure) for measure in node.measures))
-            return f"v{VERSION}:aggregate({canonical_plan(node.input)};{keys};{measures})"
-        case Scan() | Weigh() | Sum() | CountUnits() | Gather():
+            return f"v{VERSION}:aggregate({canonical_plan(node.input)};{_aggregate(node)})"
+        case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather():
             raise TypeError("the canonical form is that of the bound plan")
         case _:
             assert_never(node)
+
+
+def _sides(node: Join | Mark | SetOperation) -> str:
+    return f"{canonical_plan(node.left)};{canonical_plan(node.right)}"
+
+
+def _optional(expr: Expr | None) -> str:
+    return "" if expr is None else canonical_expr(expr)
+
+
+def _window(node: UnitWindow) -> str:
+    args, partition = (",".join(map(canonical_expr, exprs)) for exprs in (node.args, node.partition))
+    order = ",".join(f"{canonical_expr(o.expr)}:{o.descending}:{o.nulls_first}" for o in node.order)
+    return f"{node.function}:{node.type}({args};{partition};{order};{node.frame})"
+
+
+def _aggregate(node: Aggregate) -> str:
+    keys = ",".join(sorted(canonical_expr(key.expr) for key in node.keys))
+    measures = ",".join(sorted(canonical_measure(measure) for measure in node.measures))
+    if not node.sets:
+        return f"{keys};{measures}"
+    texts = {key.name: canonical_expr(key.expr) for key in node.keys}
+    sets = "|".join(",".join(sorted(texts[name] for name in names)) for names in node.sets)
+    return f"{keys};{measures};{sets}"
 
 
 def _merged(node: Filter) -> tuple[str, tuple[Expr, ...]]:
@@ -260,6 +298,10 @@ def _text(expr: Expr) -> str:
             return _list(f"{expr.function}:{expr.type}", expr.args)
         case Clip():
             return _list(f"clip:{expr.lower}:{expr.upper}", (expr.arg,))
+        case HoleValue():
+            return f"(hole {expr.hole} {expr.domain!r})"
+        case InHole():
+            return _list(f"in_hole:{expr.hole}:{expr.domain!r}", (expr.arg,))
         case Quantise():
             return _list(f"quantise:{expr.grid}:{expr.lower}:{expr.upper}", (expr.arg,))
         case _:

@@ -1,6 +1,7 @@
 """What a relation says about privacy units: how many rows each may have, and which columns depend on the unit alone.
 
-Facts come from accepted unique keys only (SOUNDNESS 1.3), and are derived from the plan that runs.
+Facts come from accepted unique keys only (SOUNDNESS 1.3), and are derived from the plan that runs. They die at joins
+that may multiply rows, at UNION ALL and at grouping sets.
 """
 
 from __future__ import annotations
@@ -8,8 +9,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from dpsql.analysis.public import matches
 from dpsql.errors import InternalError
-from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
+from dpsql.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    JoinKind,
+    Mark,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetKind,
+    SetOperation,
+    Table,
+    UnitWindow,
+    is_public,
+    row_fields,
+)
 from dpsql.plan.walk import columns_of
 
 
@@ -24,10 +45,18 @@ class UnitFacts:
     determined: frozenset[str]
 
 
-def unit_facts(node: Node) -> UnitFacts:
+def unit_facts(node: Rows) -> UnitFacts:
+    facts = _facts(node)
+    if facts.rows == 1:  # a unit with one row has one value in each column
+        return UnitFacts(1, frozenset(f.name for f in row_fields(node)))
+    return facts
+
+
+def _facts(node: Rows) -> UnitFacts:
     match node:
         case Scan():
-            return _scan(node)
+            single = node.unit is None or node.unit_is_unique
+            return UnitFacts(1 if single else None, node.unit_columns)
         case Filter():
             return unit_facts(node.input)
         case Project():
@@ -36,29 +65,79 @@ def unit_facts(node: Node) -> UnitFacts:
             return UnitFacts(inner.rows, frozenset(kept))
         case Join():
             return _join(node)
-        case Weigh():
+        case Mark():
+            return _mark(node)
+        case PerUnit():
+            return _per_unit(node)
+        case UnitWindow():
             return unit_facts(node.input)
-        case Table() | Aggregate() | Sum() | CountUnits() | Gather():
-            raise TypeError("facts about units are derived from sanitised rows")
+        case SetOperation():
+            return _set_operation(node)
+        case Expand():
+            inner = unit_facts(node.input)
+            rows = None if inner.rows is None else inner.rows * len(node.sets)
+            return UnitFacts(rows, inner.determined - set(node.keys))
+        case Table() | PublicTable() | PublicScan() | RowsHole():
+            raise TypeError("facts about units are derived from sanitised rows of units")
         case _:
             assert_never(node)
 
 
-def _scan(scan: Scan) -> UnitFacts:
-    if scan.unit is None:
-        return UnitFacts(1, frozenset(column.name for column in scan.columns))
-    if scan.unit_is_unique:
-        return UnitFacts(1, frozenset(column.name for column in scan.columns))
-    return UnitFacts(None, scan.unit_columns)
-
-
 def _join(join: Join) -> UnitFacts:
-    """Rows of a unit meet rows of the same unit only: the ids are equated in the SQL that runs."""
+    """Rows of a unit meet rows of the same unit only (the ids are equated in the SQL that runs), or public rows."""
+    if is_public(join.right):
+        return _public_join(join)
     if not join.by_unit:
         raise InternalError("a join of private rows does not equate the units")
     left, right = unit_facts(join.left), unit_facts(join.right)
-    rows = None if left.rows is None or right.rows is None else left.rows * right.rows
+    if join.kind is JoinKind.FULL:
+        # Every row of a side without a partner stays, with NULL on the other: no column is the same in all rows.
+        both = left.rows is not None and right.rows is not None
+        rows = max((left.rows or 0) * (right.rows or 0), (left.rows or 0) + (right.rows or 0)) if both else None
+        return UnitFacts(rows, frozenset())
+    rows = None if left.rows is None or right.rows is None else left.rows * max(1, right.rows)
     # A column that depends on the unit still does when its rows are repeated: each copy has the same value.
     # The right side of a LEFT JOIN may also be NULL, for some rows of a unit and not for others.
     determined = left.determined | (right.determined if join.is_inner else frozenset())
     return UnitFacts(rows, determined)
+
+
+def _public_join(join: Join) -> UnitFacts:
+    left, most = unit_facts(join.left), matches(join)
+    rows = None if left.rows is None else left.rows * max(1, most)
+    if most > 1:
+        return UnitFacts(rows, left.determined)
+    # All rows of the unit meet the same public row, where the condition looks at nothing else of them.
+    ours = {f.name for f in row_fields(join.left)}
+    same = columns_of(join.condition) & ours <= left.determined
+    theirs = frozenset(f.name for f in row_fields(join.right)) if same else frozenset()
+    return UnitFacts(rows, left.determined | theirs)
+
+
+def _mark(mark: Mark) -> UnitFacts:
+    if not is_public(mark.right) and not mark.by_unit:
+        raise InternalError("a sub-select over private rows does not equate the units")
+    left = unit_facts(mark.left)
+    ours = {f.name for f in row_fields(mark.left)}
+    read = columns_of(mark.condition) | (columns_of(mark.test[0]) | columns_of(mark.test[1]) if mark.test else set())
+    same = read & ours <= left.determined
+    return UnitFacts(left.rows, left.determined | ({mark.name} if same else set()))
+
+
+def _per_unit(node: PerUnit) -> UnitFacts:
+    inner = unit_facts(node.input)
+    determined = frozenset(key.name for key in node.keys if columns_of(key.expr) <= inner.determined)
+    rows = 1 if len(determined) == len(node.keys) else inner.rows
+    return UnitFacts(rows, determined)
+
+
+def _set_operation(node: SetOperation) -> UnitFacts:
+    left, right = unit_facts(node.left), unit_facts(node.right)
+    match node.kind:
+        case SetKind.UNION_ALL | SetKind.UNION:
+            rows = None if left.rows is None or right.rows is None else left.rows + right.rows
+            return UnitFacts(rows, frozenset())
+        case SetKind.INTERSECT | SetKind.EXCEPT:
+            return left
+        case _:
+            assert_never(node.kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpsql.schema.domain import Scalar
+from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type
 
 UID = "_uid"
@@ -176,6 +176,34 @@ class Quantise:
         return BIGINT
 
 
+@dataclass(frozen=True)
+class HoleValue:
+    """One value that an earlier step released; always nullable. `domain` is fixed at compile time (SOUNDNESS 8)."""
+
+    hole: str
+    domain: Domain
+
+    @property
+    def type(self) -> Type:
+        return self.domain.type
+
+
+@dataclass(frozen=True)
+class InHole:
+    """Whether a value is in the list that an earlier step released, with SQL's NULL."""
+
+    arg: Expr
+    hole: str
+    domain: Domain  # of the list's values
+
+    def __post_init__(self) -> None:
+        _same_types(self.arg.type, self.domain.type)
+
+    @property
+    def type(self) -> Type:
+        return BOOLEAN
+
+
 Expr = (
     Column
     | Literal
@@ -191,6 +219,8 @@ Expr = (
     | Call
     | Clip
     | Quantise
+    | HoleValue
+    | InHole
 )
 
 TRUE = Literal(True, BOOLEAN)

@@ -1,162 +1,39 @@
-"""Relational operators. Integrity is checked when a node is made, so a wrong tree cannot be built.
+"""What is asked of private rows, and what runs. Integrity is checked when a node is made.
 
-`Aggregate` over `Table`, `Filter`, `Project`, `Join` is what the binder makes. Rewriting turns it into a
-`Gather` over `Sum`, `CountUnits`, `Weigh` and `Scan`, which is what runs and what sensitivity is derived from.
+`Aggregate` over a relation (`plan/relations.py`) is what the binder makes. Rewriting turns it into a `Gather` over
+`Sum`, `CountUnits` and `Weigh`, which is what runs and what sensitivity is derived from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
+from math import prod
 
-from dpsql.plan.expr import UID, WEIGHT, Expr
+from dpsql.plan.expr import UID, WEIGHT
 from dpsql.plan.measures import Bundle, Measure
-from dpsql.schema.domain import Domain, Scalar
-from dpsql.schema.model import Source
-from dpsql.types import BIGINT, BOOLEAN, Type
-
-
-@dataclass(frozen=True)
-class Named:
-    name: str
-    expr: Expr
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column that a node gives out."""
-
-    name: str
-    type: Type
-
-
-# --- what the binder makes -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Table:
-    """A private table as declared: `columns` maps the declared name to the name used in the plan."""
-
-    table: str
-    columns: tuple[tuple[str, Field], ...]
-    unit: Type | None  # the type of the unit's id; None where each row is its own unit
-
-
-@dataclass(frozen=True)
-class Filter:
-    input: Node
-    condition: Expr
-
-    def __post_init__(self) -> None:
-        if self.condition.type != BOOLEAN:
-            raise TypeError("a filter's condition is a boolean")
-
-
-@dataclass(frozen=True)
-class Project:
-    """Computed columns; the unit's id is carried along (rule 3 of the split)."""
-
-    input: Node
-    columns: tuple[Named, ...]
-
-    def __post_init__(self) -> None:
-        _distinct([column.name for column in self.columns])
-
-
-class JoinKind(Enum):
-    INNER = "inner"
-    LEFT = "left"
-
-
-@dataclass(frozen=True)
-class Join:
-    """Rows of one unit on both sides: `by_unit` says that the SQL that runs equates the ids.
-
-    The result's id is the left side's, which is never NULL.
-    """
-
-    left: Node
-    right: Node
-    kind: JoinKind
-    condition: Expr
-    by_unit: bool = False
-
-    def __post_init__(self) -> None:
-        _distinct([f.name for f in (*fields(self.left), *fields(self.right)) if f.name != UID])
-        if self.condition.type != BOOLEAN:
-            raise TypeError("a join's condition is a boolean")
-
-    @property
-    def is_inner(self) -> bool:
-        return self.kind is JoinKind.INNER
+from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, row_fields
+from dpsql.schema.domain import Scalar
+from dpsql.types import BIGINT
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What the analyst asks of private rows: a release's keys and measures."""
+    """What the analyst asks of private rows: a release's keys and measures.
 
-    input: Node
-    keys: tuple[Named, ...]
-    measures: tuple[Measure, ...]
-
-    def __post_init__(self) -> None:
-        _distinct([key.name for key in self.keys])
-
-
-# --- what rewriting makes --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ScanColumn:
-    """One sanitised column: read as `physical`, cast to and clipped into `domain`."""
-
-    source: str
-    name: str
-    physical: Type | None
-    domain: Domain
-    max_length: int
-    is_id: bool  # never cast or moved: what does not fit is NULL
-    null_group: bool = False  # the owner declares that NULL is a public group
-    grid: Fraction | None = None
-    as_stored: bool = False  # bounds are left to `Quantise`, the only reader of this column
-
-
-@dataclass(frozen=True)
-class Hop:
-    """A step of the foreign-key path: `column` (of the table before) refers to `key` of `source`."""
-
-    column: ScanColumn
-    source: Source
-    key: ScanColumn
-
-
-@dataclass(frozen=True)
-class UnitId:
-    """Where a scan finds the unit's id: in `column` of the table itself, or of the table at the end of `hops`."""
-
-    column: ScanColumn
-    hops: tuple[Hop, ...] = ()
-
-    @property
-    def type(self) -> Type:
-        return self.column.domain.type
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The sanitised rows of a private table, each with its unit's id; rows without one are dropped.
-
-    Stability: casts are total and row by row; every `hops[i].key` is an accepted unique key, so a row
-    has at most one id (SOUNDNESS 1, 3).
+    `sets` are the grouping sets of ROLLUP, CUBE and GROUPING SETS, each by the names of its keys; empty where there is
+    one set, that of all keys.
     """
 
-    table: str
-    source: Source
-    columns: tuple[ScanColumn, ...]
-    unit: UnitId | None
-    unit_is_unique: bool  # accepted: the table has at most one row per unit
-    unit_columns: frozenset[str]  # columns that equal the unit's id
+    input: Rows
+    keys: tuple[Named, ...]
+    measures: tuple[Measure, ...]
+    sets: tuple[frozenset[str], ...] = ()
+
+    def __post_init__(self) -> None:
+        distinct([key.name for key in self.keys])
+        if not {name for names in self.sets for name in names} <= {key.name for key in self.keys}:
+            raise ValueError("a grouping set is made of keys")
 
 
 class Norm(Enum):
@@ -173,29 +50,47 @@ class Weigh:
     own rows only.
     """
 
-    input: Node
+    input: Rows
     keys: tuple[str, ...]
     rows: int
     norm: Norm
 
     def __post_init__(self) -> None:
-        names = {f.name for f in fields(self.input)}
+        names = {f.name for f in row_fields(self.input)}
         if self.rows < 1 or UID not in names or WEIGHT in names or not names.issuperset(self.keys):
             raise ValueError("weights need rows of units and at least one row each")
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct pairs of (group, `column`) over all units, of which each unit brings at most `limit`.
+
+    Stability: a unit keeps the pairs that come first by hash of (id, pair), then by value: a function of its own rows.
+    So a unit adds or removes at most `limit` rows, whatever the others hold (SOUNDNESS 4).
+    """
+
+    input: Rows
+    keys: tuple[str, ...]
+    column: str
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 1 or not {f.name for f in row_fields(self.input)}.issuperset((*self.keys, self.column)):
+            raise ValueError("distinct values are those of a column, at least one for each unit")
 
 
 @dataclass(frozen=True)
 class Sum:
     """Integer cells summed per group; each row's components are weighted and divided by 2^shift toward zero first."""
 
-    input: Node
+    input: Rows | Weigh | Distinct
     keys: tuple[str, ...]
     bundles: tuple[Bundle, ...]
 
     def __post_init__(self) -> None:
         if not {f.name for f in fields(self.input)}.issuperset(self.keys):
             raise ValueError("a key is not a column of the input")
-        _distinct([cell for bundle in self.bundles for cell in bundle.cells])
+        distinct([cell for bundle in self.bundles for cell in bundle.cells])
 
     @property
     def weighted(self) -> bool:
@@ -211,7 +106,7 @@ class CountUnits:
     With `one_row`, the input has at most one row per unit and rows are counted.
     """
 
-    input: Node
+    input: Rows
     keys: tuple[str, ...]
     cell: str
     limit: int | None
@@ -219,7 +114,7 @@ class CountUnits:
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        names = {f.name for f in fields(self.input)}
+        names = {f.name for f in row_fields(self.input)}
         if not names.issuperset(self.keys) or (not self.one_row and UID not in names):
             raise ValueError("units are counted by their id")
 
@@ -229,8 +124,8 @@ class CountUnits:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """The public groups: distinct rows, one value per key."""
+class ListedRows:
+    """Public values of some keys: distinct rows, one value per key."""
 
     keys: tuple[Field, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
@@ -239,7 +134,63 @@ class Listed:
         if any(len(row) != len(self.keys) for row in self.rows):
             raise ValueError("each listed group has a value for each key")
         # Typed, because 1 == True == 1.0 in Python.
-        _distinct([str([(type(value).__name__, value) for value in row]) for row in self.rows])
+        distinct([str([(type(value).__name__, value) for value in row]) for row in self.rows])
+
+    @property
+    def count(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class ListedHole:
+    """Public values of some keys that come from a hole's columns of the same place, de-duplicated when it is bound."""
+
+    keys: tuple[Field, ...]
+    rows: RowsHole
+    columns: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return self.rows.most
+
+
+@dataclass(frozen=True)
+class ListedRange:
+    """The whole numbers from `lower` to `upper`, as a key."""
+
+    key: Field
+    lower: int
+    upper: int
+
+    @property
+    def keys(self) -> tuple[Field, ...]:
+        return (self.key,)
+
+    @property
+    def count(self) -> int:
+        return self.upper - self.lower + 1
+
+
+Factor = ListedRows | ListedHole | ListedRange
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The public groups: all combinations of the factors' rows, in order."""
+
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        distinct([f.name for f in self.keys])
+
+    @property
+    def keys(self) -> tuple[Field, ...]:
+        return tuple(f for factor in self.factors for f in factor.keys)
+
+    @property
+    def count(self) -> int:
+        """How many groups there are at most; with a hole, the real number is known when it is bound."""
+        return prod(factor.count for factor in self.factors)
 
 
 Part = Sum | CountUnits
@@ -262,14 +213,14 @@ class Gather:
         covered += list(self.selection.keys) if self.selection else []
         if sorted(covered) != sorted(f.name for f in self.keys):
             raise ValueError("each key is either listed or selected")
-        _distinct([cell for part in self.all_parts for cell in cells_of(part)])
+        distinct([cell for part in self.all_parts for cell in cells_of(part)])
 
     @property
     def all_parts(self) -> tuple[Part, ...]:
         return self.parts if self.selection is None else (self.selection, *self.parts)
 
 
-Node = Table | Filter | Project | Join | Aggregate | Scan | Weigh | Sum | CountUnits | Gather
+Node = Rows | Aggregate | Weigh | Distinct | Sum | CountUnits | Gather
 
 
 def cells_of(part: Part) -> tuple[str, ...]:
@@ -281,20 +232,11 @@ def cells_of(part: Part) -> tuple[str, ...]:
 def fields(node: Node) -> tuple[Field, ...]:
     """The columns that a node gives out, the unit's id among them where rows belong to units."""
     match node:
-        case Table():
-            return _uid(node.unit) + tuple(f for _, f in node.columns)
-        case Scan():
-            types = tuple(Field(column.name, column.domain.type) for column in node.columns)
-            return _uid(node.unit.type if node.unit else None) + types
-        case Filter():
-            return fields(node.input)
-        case Project():
-            uid = tuple(f for f in fields(node.input) if f.name == UID)
-            return uid + tuple(Field(column.name, column.expr.type) for column in node.columns)
-        case Join():
-            return fields(node.left) + tuple(f for f in fields(node.right) if f.name != UID)
         case Weigh():
-            return (*fields(node.input), Field(WEIGHT, BIGINT))
+            return (*row_fields(node.input), Field(WEIGHT, BIGINT))
+        case Distinct():
+            kept = (*node.keys, node.column)
+            return tuple(f for f in row_fields(node.input) if f.name in kept)
         case Aggregate():
             return tuple(Field(key.name, key.expr.type) for key in node.keys)
         case Sum() | CountUnits():
@@ -303,18 +245,9 @@ def fields(node: Node) -> tuple[Field, ...]:
             return keys + tuple(Field(cell, BIGINT) for cell in cells_of(node))
         case Gather():
             return node.keys + tuple(Field(cell, BIGINT) for part in node.all_parts for cell in cells_of(part))
-
-
-def _uid(type_: Type | None) -> tuple[Field, ...]:
-    return () if type_ is None else (Field(UID, type_),)
+        case _:
+            return row_fields(node)
 
 
 def has_unit(node: Node) -> bool:
     return any(f.name == UID for f in fields(node))
-
-
-def _distinct(names: list[str]) -> None:
-    if len(set(names)) != len(names):
-        raise ValueError(f"names repeat: {names}")
-
-

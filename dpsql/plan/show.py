@@ -16,6 +16,8 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
@@ -38,18 +40,33 @@ from dpsql.plan.measures import (
 from dpsql.plan.nodes import (
     Aggregate,
     CountUnits,
-    Filter,
+    Distinct,
+    Factor,
     Gather,
-    Join,
     Listed,
+    ListedHole,
+    ListedRange,
     Node,
+    Sum,
+    Weigh,
+)
+from dpsql.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    Mark,
+    PerUnit,
     Project,
+    PublicScan,
+    PublicTable,
+    RowsHole,
     Scan,
     ScanColumn,
-    Sum,
+    SetOperation,
     Table,
     UnitId,
-    Weigh,
+    UnitMeasure,
+    UnitWindow,
 )
 from dpsql.plan.walk import inputs
 from dpsql.schema.domain import EPOCH, Domain, Scalar
@@ -91,6 +108,28 @@ def _node(node: Node) -> list[str]:
         case Join():
             by_unit = ", units equated" if node.by_unit else ""
             return [f"Join {node.kind.value} on {show_expr(node.condition)}{by_unit}"]
+        case PublicTable():
+            return [f"Public {node.table}: {', '.join(f.name for _, f in node.columns)}"]
+        case PublicScan():
+            return [f"Scan public {_source(node.source)}, {node.rows} rows", *map(_scan_column, node.columns)]
+        case RowsHole():
+            return [f"Hole {node.hole} of at most {node.most} rows: {', '.join(f.name for f in node.columns)}"]
+        case Mark():
+            test = "" if node.test is None else f" {show_expr(node.test[0])} in {show_expr(node.test[1])}"
+            by_unit = ", units equated" if node.by_unit else ""
+            return [f"Mark {node.name}:{test or ' exists'} where {show_expr(node.condition)}{by_unit}"]
+        case PerUnit():
+            keys = ", ".join(["the unit", *(_named(key.name, key.expr) for key in node.keys)])
+            return [f"Each{_by(keys)}", *(_unit_measure(measure) for measure in node.measures)]
+        case UnitWindow():
+            return [f"Window {node.name} = {_window(node)}"]
+        case SetOperation():
+            return [node.kind.value.capitalize()]
+        case Expand():
+            sets = ", ".join(f"({', '.join(sorted(names))})" for names in node.sets)
+            return [f"Expand to the grouping sets {sets}"]
+        case Distinct():
+            return [f"Distinct {node.column}, at most {node.limit} for each unit{_by(', '.join(node.keys))}"]
         case Aggregate():
             keys = ", ".join(_named(key.name, key.expr) for key in node.keys)
             return [f"Aggregate{_by(keys)}", *(show_measure(measure) for measure in node.measures)]
@@ -106,6 +145,17 @@ def _node(node: Node) -> list[str]:
             return _gather(node)
         case _:
             assert_never(node)
+
+
+def _unit_measure(measure: UnitMeasure) -> str:
+    return f"{measure.name} = {measure.function}({'*' if measure.arg is None else show_expr(measure.arg)})"
+
+
+def _window(node: UnitWindow) -> str:
+    parts = [*(show_expr(expr) for expr in node.partition)]
+    order = [f"{show_expr(o.expr)}{' desc' if o.descending else ''}" for o in node.order]
+    over = f"by {', '.join(['the unit', *parts])}" + (f" order by {', '.join(order)}" if order else "")
+    return f"{node.function}({', '.join(map(show_expr, node.args))}) {over}{' ' + node.frame if node.frame else ''}"
 
 
 def _by(keys: str) -> str:
@@ -165,6 +215,14 @@ def _gather(gather: Gather) -> list[str]:
 
 
 def _listed(listed: Listed) -> str:
+    return "; ".join(map(_factor, listed.factors))
+
+
+def _factor(listed: Factor) -> str:
+    if isinstance(listed, ListedHole):
+        return f"listed {', '.join(key.name for key in listed.keys)}: those of the hole {listed.rows.hole}"
+    if isinstance(listed, ListedRange):
+        return f"listed {listed.key.name}: from {listed.lower} to {listed.upper}"
     rows = [", ".join(_scalar(value) for value in row) for row in listed.rows]
     if len(listed.keys) > 1:
         rows = [f"({row})" for row in rows]
@@ -236,6 +294,10 @@ def show_expr(expr: Expr) -> str:
             return f"{expr.function}({', '.join(show_expr(arg) for arg in expr.args)})"
         case Clip():
             return f"clip({show_expr(expr.arg)}, {expr.lower}, {expr.upper})"
+        case HoleValue():
+            return f"${expr.hole}"
+        case InHole():
+            return f"{show_expr(expr.arg)} in ${expr.hole}"
         case Quantise():
             return f"{_inner(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
         case _:

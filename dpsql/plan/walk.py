@@ -16,6 +16,8 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
@@ -23,19 +25,50 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
-from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
-from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
+from dpsql.plan.measures import (
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
+    MeanValues,
+    Measure,
+    PairValues,
+    Quantile,
+    SumValues,
+    Truth,
+    VarianceValues,
+)
+from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Gather, Node, Sum, Weigh
+from dpsql.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    Mark,
+    Named,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetOperation,
+    Table,
+    UnitWindow,
+)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
-        case Column() | Literal():
+        case Column() | Literal() | HoleValue():
             return ()
         case Compare() | Arithmetic():
             return (expr.left, expr.right)
         case And() | Or() | Call():
             return expr.args
-        case Not() | IsNull() | InList() | Cast() | Clip() | Quantise():
+        case Not() | IsNull() | InList() | InHole() | Cast() | Clip() | Quantise():
             return (expr.arg,)
         case Case():
             return (*(part for branch in expr.branches for part in branch), expr.otherwise)
@@ -56,13 +89,13 @@ def columns_of(expr: Expr) -> frozenset[str]:
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part, children first."""
     match expr:
-        case Column() | Literal():
+        case Column() | Literal() | HoleValue():
             return change(expr)
         case Compare() | Arithmetic():
             return change(replace(expr, left=map_expr(expr.left, change), right=map_expr(expr.right, change)))
         case And() | Or() | Call():
             return change(replace(expr, args=tuple(map_expr(arg, change) for arg in expr.args)))
-        case Not() | IsNull() | InList() | Cast() | Clip() | Quantise():
+        case Not() | IsNull() | InList() | InHole() | Cast() | Clip() | Quantise():
             return change(replace(expr, arg=map_expr(expr.arg, change)))
         case Case():
             branches = tuple((map_expr(when, change), map_expr(then, change)) for when, then in expr.branches)
@@ -73,36 +106,56 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 def measure_args(measure: Measure) -> tuple[Expr, ...]:
     match measure:
-        case CountRows() | CountDistinctUnits():
+        case CountRows():
             return ()
-        case CountValues(arg) | SumValues(arg) | MeanValues(arg):
-            return (arg,)
+        case CountDistinctUnits(where):
+            return () if where is None else (where,)
+        case DistinctValues():
+            return measure.args
+        case PairValues():
+            return (measure.y, measure.x)
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | Quantile() | Extreme() | Frequent():
+            return (measure.arg,)
         case _:
             assert_never(measure)
 
 
 def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:
     match measure:
-        case CountRows() | CountDistinctUnits():
+        case CountRows():
             return measure
-        case CountValues(arg) | SumValues(arg) | MeanValues(arg):
-            return replace(measure, arg=change(arg))
+        case CountDistinctUnits(where):
+            return measure if where is None else replace(measure, where=change(where))
+        case DistinctValues():
+            return replace(measure, args=tuple(map(change, measure.args)))
+        case PairValues():
+            return replace(measure, y=change(measure.y), x=change(measure.x))
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | Quantile() | Extreme() | Frequent():
+            return replace(measure, arg=change(measure.arg))
         case _:
             assert_never(measure)
 
 
+def row_inputs(node: Rows) -> tuple[Rows, ...]:
+    match node:
+        case Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
+            return ()
+        case Filter() | Project() | PerUnit() | UnitWindow() | Expand():
+            return (node.input,)
+        case Join() | Mark() | SetOperation():
+            return (node.left, node.right)
+        case _:
+            assert_never(node)
+
+
 def inputs(node: Node) -> tuple[Node, ...]:
     match node:
-        case Table() | Scan():
-            return ()
-        case Filter() | Project() | Aggregate() | Weigh() | Sum() | CountUnits():
+        case Aggregate() | Weigh() | Distinct() | Sum() | CountUnits():
             return (node.input,)
-        case Join():
-            return (node.left, node.right)
         case Gather():
             return node.all_parts
         case _:
-            assert_never(node)
+            return row_inputs(node)
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
@@ -111,16 +164,64 @@ def walk_nodes(node: Node) -> Iterator[Node]:
         yield from walk_nodes(child)
 
 
-def map_rows(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A relation over private rows (no aggregate in it) with `change` applied to every node, inputs first."""
+def walk_rows(node: Rows) -> Iterator[Rows]:
+    yield node
+    for child in row_inputs(node):
+        yield from walk_rows(child)
+
+
+def map_rows(node: Rows, change: Callable[[Rows], Rows]) -> Rows:
+    """A relation over private rows with `change` applied to every node, inputs first."""
     match node:
-        case Table() | Scan():
+        case Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
             return change(node)
-        case Filter() | Project():
+        case Filter() | Project() | PerUnit() | UnitWindow() | Expand():
             return change(replace(node, input=map_rows(node.input, change)))
-        case Join():
+        case Join() | Mark() | SetOperation():
             return change(replace(node, left=map_rows(node.left, change), right=map_rows(node.right, change)))
-        case Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
-            raise TypeError("not a relation over private rows")
+        case _:
+            assert_never(node)
+
+
+def node_exprs(node: Rows) -> tuple[Expr, ...]:
+    """The expressions that a relation's own operator reads, not those of its inputs."""
+    match node:
+        case Table() | Scan() | PublicTable() | PublicScan() | RowsHole() | SetOperation() | Expand():
+            return ()
+        case Filter() | Join():
+            return (node.condition,)
+        case Project():
+            return tuple(column.expr for column in node.columns)
+        case Mark():
+            return (node.condition, *(node.test or ()))
+        case PerUnit():
+            args = tuple(measure.arg for measure in node.measures if measure.arg is not None)
+            return (*(key.expr for key in node.keys), *args)
+        case UnitWindow():
+            return (*node.args, *node.partition, *(ordering.expr for ordering in node.order))
+        case _:
+            assert_never(node)
+
+
+def map_node_exprs(node: Rows, change: Callable[[Expr], Expr]) -> Rows:
+    """The same operator with `change` applied to each expression that `node_exprs` gives."""
+    match node:
+        case Table() | Scan() | PublicTable() | PublicScan() | RowsHole() | SetOperation() | Expand():
+            return node
+        case Filter() | Join():
+            return replace(node, condition=change(node.condition))
+        case Project():
+            return replace(node, columns=tuple(Named(c.name, change(c.expr)) for c in node.columns))
+        case Mark():
+            test = None if node.test is None else (change(node.test[0]), change(node.test[1]))
+            return replace(node, condition=change(node.condition), test=test)
+        case PerUnit():
+            keys = tuple(Named(key.name, change(key.expr)) for key in node.keys)
+            measures = tuple(m if m.arg is None else replace(m, arg=change(m.arg)) for m in node.measures)
+            return replace(node, keys=keys, measures=measures)
+        case UnitWindow():
+            order = tuple(replace(ordering, expr=change(ordering.expr)) for ordering in node.order)
+            args, partition = tuple(map(change, node.args)), tuple(map(change, node.partition))
+            return replace(node, args=args, partition=partition, order=order)
         case _:
             assert_never(node)

@@ -9,16 +9,20 @@ from dataclasses import replace
 
 from dpsql.plan.expr import Column
 from dpsql.plan.measures import CountBundle
-from dpsql.plan.nodes import CountUnits, Filter, Gather, Join, Node, Part, Project, Scan, ScanColumn, Sum, Weigh
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Part, Sum, Weigh
+from dpsql.plan.relations import Filter, Join, Project, PublicScan, Rows, RowsHole, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
+
+_PASSING = (Scan, PublicScan, RowsHole, Filter, Join)
+"""Operators that read a column only in their condition."""
 
 
 def drop_clips(gather: Gather) -> Gather:
     sums = [part for part in gather.parts if isinstance(part, Sum)]
-    if not sums:
+    if not sums or any(isinstance(part.input, Distinct) for part in sums):
         return gather
     rows = _rows(sums[0])
-    if not isinstance(rows, Project) or any(isinstance(n, Project) for n in walk_nodes(rows.input)):
+    if not isinstance(rows, Project) or not all(isinstance(n, _PASSING) for n in walk_nodes(rows.input)):
         return gather
     free = _only_quantised(rows, sums) - _read_below(rows.input)
     if not free:
@@ -26,7 +30,7 @@ def drop_clips(gather: Gather) -> Gather:
     return _with_rows(gather, replace(rows, input=map_rows(rows.input, lambda node: _as_stored(node, free))))
 
 
-def _rows(part: Part) -> Node:
+def _rows(part: Part) -> Rows:
     return part.input.input if isinstance(part.input, Weigh) else part.input
 
 
@@ -49,7 +53,7 @@ def _only_quantised(rows: Project, sums: list[Sum]) -> frozenset[str]:
     return frozenset(passed - computed)
 
 
-def _read_below(node: Node) -> frozenset[str]:
+def _read_below(node: Rows) -> frozenset[str]:
     read: frozenset[str] = frozenset()
     for part in walk_nodes(node):
         if isinstance(part, Filter | Join):
@@ -57,7 +61,7 @@ def _read_below(node: Node) -> frozenset[str]:
     return read
 
 
-def _as_stored(node: Node, free: frozenset[str]) -> Node:
+def _as_stored(node: Rows, free: frozenset[str]) -> Rows:
     if not isinstance(node, Scan):
         return node
     return replace(node, columns=tuple(_relaxed(column) if column.name in free else column for column in node.columns))
@@ -69,7 +73,7 @@ def _relaxed(column: ScanColumn) -> ScanColumn:
     return replace(column, domain=column.domain.with_bounds(None, None), as_stored=True)
 
 
-def _with_rows(gather: Gather, rows: Node) -> Gather:
+def _with_rows(gather: Gather, rows: Rows) -> Gather:
     def change(part: Part) -> Part:
         if isinstance(part.input, Weigh):
             return replace(part, input=replace(part.input, input=rows))

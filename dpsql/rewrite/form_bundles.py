@@ -30,8 +30,8 @@ from dpsql.plan.measures import (
     SumBundle,
     SumValues,
 )
-from dpsql.plan.nodes import Node
 from dpsql.plan.recipes import Linear, Mean, Recipe
+from dpsql.plan.relations import Rows
 from dpsql.plan.walk import measure_args
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.schema.domain import Domain
@@ -57,7 +57,7 @@ class _Parts:
     total: tuple[tuple[str, Fraction], ...] | None
 
 
-def form_bundles(measures: tuple[Measure, ...], node: Node) -> Bundled:
+def form_bundles(measures: tuple[Measure, ...], node: Rows) -> Bundled:
     """`node` is the relation of the release's input rows, sanitised."""
     env, grids = node_domains(node), declared_grids(node)
     parts: dict[Expr, _Parts] = {}

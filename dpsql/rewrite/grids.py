@@ -6,7 +6,22 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.plan.expr import Column, Expr, Quantise
-from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Node, Project, Scan, Sum, Table, Weigh
+from dpsql.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    Mark,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetOperation,
+    Table,
+    UnitWindow,
+)
 from dpsql.schema.domain import Domain
 from dpsql.types import Kind
 
@@ -18,10 +33,10 @@ MOST = 1 << 45
 """Steps on either side of zero: times a weight of 2^16 this is below 2^62, within BIGINT."""
 
 
-def declared_grids(node: Node) -> dict[str, Fraction]:
+def declared_grids(node: Rows) -> dict[str, Fraction]:
     """The owner's grid of each column that is passed on as it is."""
     match node:
-        case Scan():
+        case Scan() | PublicScan():
             return {column.name: column.grid for column in node.columns if column.grid is not None}
         case Project():
             inner = declared_grids(node.input)
@@ -32,9 +47,13 @@ def declared_grids(node: Node) -> dict[str, Fraction]:
             }
         case Join():
             return declared_grids(node.left) | declared_grids(node.right)
-        case Filter() | Weigh():
+        case Filter() | UnitWindow() | Expand():
             return declared_grids(node.input)
-        case Table() | Aggregate() | Sum() | CountUnits() | Gather():
+        case Mark() | SetOperation():
+            return declared_grids(node.left) if isinstance(node, Mark) else {}
+        case RowsHole() | PerUnit():
+            return {}
+        case Table() | PublicTable():
             raise TypeError("grids are those of sanitised rows")
         case _:
             assert_never(node)

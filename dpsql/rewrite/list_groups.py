@@ -17,7 +17,8 @@ from dpsql.analysis.image import image
 from dpsql.analysis.narrow import Environment
 from dpsql.analysis.values import domain_of
 from dpsql.plan.expr import Column, Expr, IsNull, Not, conjunction
-from dpsql.plan.nodes import Aggregate, Field, Filter, Listed, Named, Node, Scan, ScanColumn
+from dpsql.plan.nodes import Aggregate, Listed, ListedRows
+from dpsql.plan.relations import Field, Filter, Named, Rows, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.types import Kind
@@ -50,20 +51,20 @@ def list_groups(aggregate: Aggregate) -> Groups:
     if not listable or prod(len(choices[key.name] or ()) for key in listable) > most:
         return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
     rows = tuple(product(*(choices[key.name] or () for key in listable)))
-    listed = Listed(tuple(Field(key.name, key.expr.type) for key in listable), rows)
+    listed = Listed((ListedRows(tuple(Field(key.name, key.expr.type) for key in listable), rows),))
     selected = tuple(key.name for key in aggregate.keys if key not in listable)
     kept = _drop_nulls(aggregate, listable, choices)
     computed = any(not isinstance(key.expr, Column) and None not in (choices[key.name] or ()) for key in listable)
     return Groups(kept, listed, selected, computed and kept is not aggregate)
 
 
-def _as_declared(node: Node) -> Node:
+def _as_declared(node: Rows) -> Rows:
     """The rows with NULL only where the owner says that NULL is a group."""
 
     def declared(column: ScanColumn) -> ScanColumn:
         return replace(column, domain=column.domain.with_nullable(column.null_group))
 
-    def change(part: Node) -> Node:
+    def change(part: Rows) -> Rows:
         if isinstance(part, Scan):
             return replace(part, columns=tuple(declared(column) for column in part.columns))
         return part

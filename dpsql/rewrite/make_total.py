@@ -12,15 +12,15 @@ end is refused.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 from dpsql.analysis.domains import enforced_domains
 from dpsql.analysis.narrow import Enforced, Environment
 from dpsql.analysis.values import domain_of
 from dpsql.errors import LimitExceeded
 from dpsql.plan.expr import Arithmetic, Call, Expr
-from dpsql.plan.nodes import Aggregate, CountUnits, Filter, Gather, Join, Named, Node, Project, Scan, Sum, Table, Weigh
-from dpsql.plan.walk import map_expr, map_measure, map_rows
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Named, Rows
+from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, row_inputs
 from dpsql.types import BIGINT, DOUBLE, TEXT, integer_range
 
 MOST_CHARACTERS = 100_000
@@ -35,20 +35,10 @@ def make_total(aggregate: Aggregate) -> Aggregate:
     return Aggregate(rows, keys, tuple(map_measure(m, lambda arg: _total(arg, env)) for m in aggregate.measures))
 
 
-def _total_node(node: Node) -> Node:
-    match node:
-        case Filter(rows, condition):
-            return Filter(rows, _total(condition, enforced_domains(rows)))
-        case Project(rows, columns):
-            env = enforced_domains(rows)
-            return Project(rows, tuple(Named(column.name, _total(column.expr, env)) for column in columns))
-        case Join(left, right):
-            env = Enforced(enforced_domains(left) | enforced_domains(right))
-            return replace(node, condition=_total(node.condition, env))
-        case Table() | Scan() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
-            return node
-        case _:
-            assert_never(node)
+def _total_node(node: Rows) -> Rows:
+    below = [enforced_domains(rows) for rows in row_inputs(node)]
+    env = Enforced({name: domain for domains in below for name, domain in domains.items()})
+    return map_node_exprs(node, lambda expr: _total(expr, env))
 
 
 def _total(expr: Expr, env: Environment) -> Expr:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.nodes import Aggregate, Field, Gather, Named, Part, Project
+from dpsql.plan.nodes import Aggregate, Gather, Part
 from dpsql.plan.recipes import Recipe
+from dpsql.plan.relations import Field, Named, Project
 from dpsql.plan.walk import map_measure, measure_args, walk
 from dpsql.rewrite.drop_clips import drop_clips
 from dpsql.rewrite.form_bundles import form_bundles

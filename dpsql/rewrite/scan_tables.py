@@ -10,20 +10,36 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsql.errors import InternalError
-from dpsql.plan.nodes import Aggregate, Filter, Hop, Join, Node, Project, Scan, ScanColumn, Table, UnitId
-from dpsql.plan.walk import columns_of, map_rows, measure_args, walk_nodes
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import (
+    Hop,
+    Join,
+    Mark,
+    PublicScan,
+    PublicTable,
+    Rows,
+    Scan,
+    ScanColumn,
+    Table,
+    UnitId,
+    is_public,
+)
+from dpsql.plan.walk import columns_of, map_rows, measure_args, node_exprs, walk_rows
 from dpsql.schema import model
-from dpsql.schema.model import ForeignUnit, OwnUnit, Resolved
+from dpsql.schema.domain import to_number
+from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved
 from dpsql.types import TEXT
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
     used = _used(aggregate)
 
-    def change(node: Node) -> Node:
-        if not isinstance(node, Table):
+    def change(node: Rows) -> Rows:
+        if not isinstance(node, Table | PublicTable):
             return node
         columns = tuple((name, field) for name, field in node.columns if field.name in used)
+        if isinstance(node, PublicTable):
+            return scan_public(replace(node, columns=columns), resolved)
         return scan(replace(node, columns=columns), resolved)
 
     return replace(aggregate, input=map_rows(aggregate.input, change))
@@ -33,19 +49,18 @@ def _used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
     exprs = [key.expr for key in aggregate.keys]
     exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
-    for node in walk_nodes(aggregate.input):
-        if isinstance(node, Filter | Join):
-            exprs.append(node.condition)
-        elif isinstance(node, Project):
-            exprs += [column.expr for column in node.columns]
+    for node in walk_rows(aggregate.input):
+        exprs += node_exprs(node)
     return frozenset(name for expr in exprs for name in columns_of(expr))
 
 
 def join_by_unit(aggregate: Aggregate) -> Aggregate:
-    """Let the SQL that runs equate the ids of both sides of every join (SOUNDNESS 2)."""
+    """Let the SQL that runs equate the ids of both sides of every join of private rows (SOUNDNESS 2)."""
 
-    def change(node: Node) -> Node:
-        return replace(node, by_unit=True) if isinstance(node, Join) else node
+    def change(node: Rows) -> Rows:
+        if isinstance(node, Join | Mark) and not is_public(node.right):
+            return replace(node, by_unit=True)
+        return node
 
     return replace(aggregate, input=map_rows(aggregate.input, change))
 
@@ -64,6 +79,33 @@ def scan(node: Table, resolved: Resolved) -> Scan:
         unit_is_unique=direct is not None and table.is_unique(direct),
         unit_columns=frozenset(field.name for name, field in node.columns if name == direct),
     )
+
+
+def scan_public(node: PublicTable, resolved: Resolved) -> PublicScan:
+    """The rows of a public table; what its columns hold was registered with the data version."""
+    table = _table(resolved, node.table)
+    facts = resolved.public[table.name]
+    names = {name: field.name for name, field in node.columns}
+    return PublicScan(
+        table=table.name,
+        source=resolved.relations[table.name],
+        columns=tuple(_known(_column(table, n, f.name, resolved, is_id=False), facts) for n, f in node.columns),
+        rows=facts.rows,
+        unique=tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key)),
+    )
+
+
+def _known(column: ScanColumn, facts: PublicFacts) -> ScanColumn:
+    """A public column holds what was registered, and nothing else: so its values are public groups."""
+    values = facts.values.get(column.source)
+    if values is None or column.domain.values is not None:
+        return column
+    known = tuple(value for value in values if value is not None)
+    domain = replace(column.domain, values=known, nullable=None in values)
+    if known and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in known]
+        domain = domain.with_bounds(min(numbers), max(numbers))
+    return replace(column, domain=domain, null_group=None in values)
 
 
 def _table(resolved: Resolved, name: str) -> model.Table:

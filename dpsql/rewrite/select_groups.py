@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dpsql.analysis.units import UnitFacts, unit_facts
 from dpsql.errors import UnboundedContribution
-from dpsql.plan.nodes import CountUnits, Listed, Node
+from dpsql.plan.nodes import CountUnits, Listed
+from dpsql.plan.relations import Rows
 from dpsql.rewrite.form_bundles import UNITS_CELL
 from dpsql.rewrite.policy import Policy
 
 SELECTION_CELL = "selection_units"
 
 
-def select_groups(rows: Node, selected: tuple[str, ...], policy: Policy) -> CountUnits | None:
+def select_groups(rows: Rows, selected: tuple[str, ...], policy: Policy) -> CountUnits | None:
     """The selection's own column (SOUNDNESS 5), never one that answers something else."""
     if not selected:
         return None
@@ -28,10 +29,10 @@ def select_groups(rows: Node, selected: tuple[str, ...], policy: Policy) -> Coun
     return CountUnits(rows, selected, SELECTION_CELL, limit, one_row=facts.rows == 1)
 
 
-def count_units(rows: Node, keys: tuple[str, ...], listed: Listed | None, policy: Policy) -> CountUnits:
+def count_units(rows: Rows, keys: tuple[str, ...], listed: Listed | None, policy: Policy) -> CountUnits:
     """COUNT(DISTINCT unit): a unit counts in at most `rows` groups, where the list is longer than that."""
     facts = unit_facts(rows)
-    groups = len(listed.rows) if listed is not None and len(listed.keys) == len(keys) else None
+    groups = listed.count if listed is not None and len(listed.keys) == len(keys) else None
     most = policy.rows if policy.rows is not None else policy.groups
     if _one_group(facts, keys) or (groups is not None and (most is None or groups <= most)):
         limit = None

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import UnboundedContribution
 from dpsql.plan.measures import Bundle
-from dpsql.plan.nodes import Node, Sum, Weigh
+from dpsql.plan.nodes import Sum, Weigh
+from dpsql.plan.relations import Rows
 from dpsql.rewrite.policy import Policy
 
 
-def weigh_units(rows: Node, keys: tuple[str, ...], bundles: tuple[Bundle, ...], policy: Policy) -> Sum:
+def weigh_units(rows: Rows, keys: tuple[str, ...], bundles: tuple[Bundle, ...], policy: Policy) -> Sum:
     facts = unit_facts(rows)
     if facts.rows is not None and (policy.rows is None or facts.rows <= policy.rows):
         return Sum(rows, keys, bundles)

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.schema.domain import Domain
+from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import Type
 
 
@@ -163,12 +163,20 @@ class Schema:
 
 
 @dataclass(frozen=True)
+class PublicFacts:
+    """What registering found in a public table: its rows, and the distinct values of columns that have few."""
+
+    rows: int
+    values: Mapping[str, tuple[Scalar | None, ...]]
+
+
+@dataclass(frozen=True)
 class Resolved:
     """A schema and what registering a data version found: where the engine reads, and physical types.
 
     `relations` says what to read for each table (a CSV source has become the files of its typed
     snapshot); `physical` the engine's own type of each declared column, None where dpsql has no such
-    type. `unique` keys in the schema were checked for this version.
+    type. `unique` keys in the schema were checked for this version. `public` has what the public tables hold.
     """
 
     schema: Schema
@@ -176,3 +184,4 @@ class Resolved:
     relations: Mapping[str, Source]
     physical: Mapping[str, Mapping[str, Type | None]]
     hash: str = field(compare=False)  # of the schema's meaning: part of every compile key
+    public: Mapping[str, PublicFacts] = field(default_factory=dict)

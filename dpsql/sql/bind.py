@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
-from dpsql.plan.nodes import Field, Filter, Join, JoinKind, Named, Node, Project, Table
+from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Rows, Table
 from dpsql.schema import model
 from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit, Schema
 from dpsql.sql.bind_expr import bind_condition, bind_expr
@@ -28,7 +28,7 @@ from dpsql.types import Type
 class Relation:
     """Owned rows and the names under which their columns are in scope."""
 
-    node: Node
+    node: Rows
     scope: Scope
 
 
@@ -58,7 +58,7 @@ class Binder:
             relation = Relation(Filter(relation.node, condition), relation.scope)
         return relation
 
-    def owned_select(self, select: exp.Select) -> tuple[Node, tuple[BoundColumn, ...]]:
+    def owned_select(self, select: exp.Select) -> tuple[Rows, tuple[BoundColumn, ...]]:
         """A block over private rows that gives out rows: filters and computed columns only."""
         only(select, "expressions", "from_", "joins", "where", "order", "with_", "limit")
         if select.args.get("limit") is not None:

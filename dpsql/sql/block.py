@@ -11,7 +11,8 @@ from dpsql.analysis.canon import canonical_expr, canonical_measure
 from dpsql.errors import Error, GroupingError, InvalidSyntax, Unsupported
 from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.nodes import Aggregate, Named
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Named
 from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, measure_type
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr

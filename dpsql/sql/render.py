@@ -9,13 +9,14 @@ from typing import assert_never
 
 from dpsql.errors import InternalError, LimitExceeded
 from dpsql.plan.expr import ONE, UID, WEIGHT
-from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
 from dpsql.plan.nodes import (
     CountUnits,
+    Factor,
     Gather,
-    Join,
     Listed,
-    Node,
+    ListedHole,
+    ListedRange,
+    ListedRows,
     Norm,
     Part,
     Sum,
@@ -23,9 +24,10 @@ from dpsql.plan.nodes import (
     cells_of,
     fields,
 )
+from dpsql.plan.relations import Join, Rows
 from dpsql.plan.walk import walk_nodes
-from dpsql.sql.literals import identifier, literal
-from dpsql.sql.render_expr import render_expr
+from dpsql.sql.literals import identifier, literal, type_name
+from dpsql.sql.render_bundles import component, counts_rows, render_bundles
 from dpsql.sql.render_rows import render_rows
 
 MOST = 1 << 62
@@ -46,7 +48,7 @@ def render(gather: Gather) -> str:
     ctes: dict[str, str] = {}
     names = [_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
     if gather.listed is not None and gather.keys:
-        ctes["listed"] = _listed(gather.listed)
+        ctes |= _listed(gather.listed)
     select = _gather(gather, names)
     if not ctes:
         return select
@@ -74,18 +76,18 @@ def _depth(sql: str) -> int:
 def _gather(gather: Gather, names: list[str]) -> str:
     parts = list(zip(gather.all_parts, names, strict=True))
     listed = [f.name for f in gather.listed.keys] if gather.listed is not None and gather.keys else []
-    owner = dict.fromkeys(listed, "listed")
+    owner = _listed_owners(gather.listed) if gather.listed is not None else {}
     if gather.selection is not None:
         owner |= dict.fromkeys(gather.selection.keys, names[0])
     columns = [f"{owner[key.name]}.{identifier(key.name)}" for key in gather.keys]
     columns += [_cell(name, cell) for part, name in parts for cell in cells_of(part)]
-    base = ([names[0]] if gather.selection is not None else []) + (["listed"] if listed else [])
+    base = ([names[0]] if gather.selection is not None else []) + list(dict.fromkeys(owner[key] for key in listed))
     joined = parts[1:] if gather.selection is not None else parts
     if not gather.keys:
         return f"SELECT {', '.join(columns)} FROM {', '.join(names)}"
     sources = " CROSS JOIN ".join(base) + "".join(_join_part(part, name, owner) for part, name in joined)
     order = [f"{owner[key.name]}.{identifier(key.name)} NULLS LAST" for key in gather.keys if key.name not in listed]
-    order += ['listed."_order"'] if listed else []
+    order += [f'{name}."_order"' for name in dict.fromkeys(owner[key] for key in listed)]
     return f"SELECT {', '.join(columns)}\nFROM {sources}\nORDER BY {', '.join(order)}"
 
 
@@ -101,7 +103,38 @@ def _cell(name: str, cell: str) -> str:
     return f"CAST(LEAST(GREATEST({value}, {-MOST}), {MOST}) AS BIGINT) AS {identifier(cell)}"
 
 
-def _listed(listed: Listed) -> str:
+def _factor_names(listed: Listed) -> list[str]:
+    return [f"listed{number}" if number > 1 else "listed" for number in range(1, len(listed.factors) + 1)]
+
+
+def _listed_owners(listed: Listed) -> dict[str, str]:
+    names = zip(_factor_names(listed), listed.factors, strict=True)
+    return {key.name: name for name, factor in names for key in factor.keys}
+
+
+def _listed(listed: Listed) -> dict[str, str]:
+    """A table for each factor, with the place of each of its rows."""
+    return {name: _factor(factor) for name, factor in zip(_factor_names(listed), listed.factors, strict=True)}
+
+
+def _factor(factor: Factor) -> str:
+    match factor:
+        case ListedRows():
+            return _listed_rows(factor)
+        case ListedRange(key, lower, upper):
+            number = f"CAST(i AS {type_name(key.type)}) AS {identifier(key.name)}"
+            return f'(SELECT i AS "_order", {number} FROM range({lower}, {upper + 1}) AS numbers(i))'
+        case ListedHole(keys, rows, columns):
+            pairs = zip(columns, keys, strict=True)
+            named = ", ".join(f"{identifier(column)} AS {identifier(key.name)}" for column, key in pairs)
+            order = ", ".join(f"{identifier(key.name)} NULLS LAST" for key in keys)
+            distinct = f"SELECT DISTINCT {named} FROM ({render_rows(rows)})"
+            return f'(SELECT row_number() OVER (ORDER BY {order}) AS "_order", * FROM ({distinct}))'
+        case _:
+            assert_never(factor)
+
+
+def _listed_rows(listed: ListedRows) -> str:
     def row(number: int, values: tuple[object, ...]) -> str:
         cells = (literal(value, f.type) for value, f in zip(values, listed.keys, strict=True))  # type: ignore[arg-type]
         return f"({', '.join([str(number), *cells])})"
@@ -132,7 +165,7 @@ def _part(part: Part, number: int, ctes: dict[str, str]) -> str:
     return name
 
 
-def _rows(node: Node, ctes: dict[str, str]) -> str:
+def _rows(node: Rows, ctes: dict[str, str]) -> str:
     """The release's input rows, once however many parts read them.
 
     A scan is cheaper to repeat than to keep; a join is not.
@@ -153,23 +186,16 @@ def _sum(part: Sum, ctes: dict[str, str]) -> str:
         return counted
     source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
     keys = [identifier(key) for key in part.keys]
-    values = {b.cells: f"v{number}" for number, b in enumerate(part.bundles, 1) if not isinstance(b, CountBundle)}
-    cells = [
-        f"{sql} AS {identifier(cell)}"
-        for bundle in part.bundles
-        for cell, sql in zip(bundle.cells, _bundle(bundle, part.weighted, values), strict=True)
-    ]
+    computed, cells = render_bundles(part.bundles, WEIGHT if part.weighted else None)
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
-    if values:
-        summed = [bundle for bundle in part.bundles if not isinstance(bundle, CountBundle)]
-        computed = ", ".join(f"{_value(bundle)} AS {values[bundle.cells]}" for bundle in summed)
-        source = f"(SELECT *, {computed} FROM {source})"
-    return f"SELECT {', '.join(keys + cells)} FROM {source}{group}"
+    if computed:
+        source = f"(SELECT *, {', '.join(computed)} FROM {source})"
+    return f"SELECT {', '.join([*keys, *cells])} FROM {source}{group}"
 
 
 def _sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
     """COUNT(*) alone, where the selection has counted rows per unit and group: n times a row's component for each."""
-    if not isinstance(part.input, Weigh) or any(not _counts_rows(bundle) for bundle in part.bundles):
+    if not isinstance(part.input, Weigh) or any(not counts_rows(bundle) for bundle in part.bundles):
         return None
     rows = _rows(part.input.input, ctes)
     pairs = next((name for name, known in ctes.items() if known == _pairs_of(rows, part.keys)), None)
@@ -178,14 +204,10 @@ def _sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
     _add_weights(part.input, rows, ctes)
     keys = ", ".join(identifier(key) for key in part.keys)
     weight = f"COALESCE(weights.{WEIGHT}, {ONE})"
-    ones = ((bundle.cells[0], _component("1", weight, bundle.shift, True)) for bundle in part.bundles)
+    ones = ((bundle.cells[0], component("1", weight, bundle.shift, True)) for bundle in part.bundles)
     cells = ", ".join(f"SUM(n * {one}) AS {identifier(cell)}" for cell, one in ones)
     joined = f"{pairs} LEFT JOIN weights ON {pairs}.{UID} = weights.{UID}"
     return f"SELECT {keys}, {cells} FROM {joined} GROUP BY {keys}"
-
-
-def _counts_rows(bundle: Bundle) -> bool:
-    return isinstance(bundle, CountBundle) and bundle.present is None
 
 
 def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
@@ -228,57 +250,6 @@ def _heavy_sizes(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
     heavy = f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
     ctes["heavy_sizes"] = _sizes_of(heavy)
     return "heavy_sizes"
-
-
-def _value(bundle: SumBundle | MomentBundle) -> str:
-    value = render_expr(bundle.value)
-    null_as = bundle.null_as if isinstance(bundle, MomentBundle) else None
-    return value if null_as is None else f"COALESCE({value}, CAST({null_as} AS BIGINT))"
-
-
-def _bundle(bundle: Bundle, weighted: bool, values: dict[tuple[str, ...], str]) -> tuple[str, ...]:
-    """The sums of a bundle's cells. Components are formed, weighted and divided per row (SOUNDNESS 4)."""
-    weight = WEIGHT if weighted else None
-    match bundle:
-        case CountBundle():
-            return (_count(bundle, weight),)
-        case SumBundle():
-            return (f"SUM({_component(values[bundle.cells], weight, bundle.shift, bundle.value.lower >= 0)})",)
-        case MomentBundle():
-            return _moments(bundle, weight, values[bundle.cells])
-        case _:
-            assert_never(bundle)
-
-
-def _count(bundle: CountBundle, weight: str | None) -> str:
-    present = None if bundle.present is None else render_expr(bundle.present)
-    if weight is None and bundle.shift == 0:
-        return f"COUNT({present or '*'})"
-    one = _component("1", weight, bundle.shift, True)
-    return f"SUM({one})" if present is None else f"SUM({one}) FILTER (WHERE {present} IS NOT NULL)"
-
-
-def _moments(bundle: MomentBundle, weight: str | None, value: str) -> tuple[str, ...]:
-    lower, upper = bundle.value.lower, bundle.value.upper
-    if weight is None and bundle.shift == 0:
-        # The same integers as the row-wise form below, at the price of one sum and one count.
-        above = f"(SUM({value}) - COUNT({value}) * CAST({lower} AS HUGEINT))"
-        below = f"(COUNT({value}) * CAST({upper} AS HUGEINT) - SUM({value}))"
-        missing = f"((COUNT(*) - COUNT({value})) * CAST({upper - lower} AS HUGEINT))"
-    else:
-        above = f"SUM({_component(f'({value} - {lower})', weight, bundle.shift, True)})"
-        below = f"SUM({_component(f'({upper} - {value})', weight, bundle.shift, True)})"
-        whole = _component(f"CAST({upper - lower} AS BIGINT)", weight, bundle.shift, True)
-        missing = f"SUM({whole}) FILTER (WHERE {value} IS NULL)"
-    return (above, below) if bundle.missing is None else (above, below, missing)
-
-
-def _component(value: str, weight: str | None, shift: int, non_negative: bool) -> str:
-    """Toward zero: `//` truncates, and `>>` does the same, cheaper, where nothing is negative."""
-    product = value if weight is None else weight if value == "1" else f"({value} * {weight})"
-    if shift == 0:
-        return product
-    return f"({product} >> {shift})" if non_negative else f"({product} // {1 << shift})"
 
 
 def _count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:

@@ -4,56 +4,185 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from dpsql.plan.expr import UID
-from dpsql.plan.nodes import (
-    Aggregate,
-    CountUnits,
+from dpsql.plan.expr import UID, Expr, Quantise
+from dpsql.plan.relations import (
+    SET,
+    Expand,
     Filter,
-    Gather,
     Join,
-    Node,
+    JoinKind,
+    Mark,
+    PerUnit,
     Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
     Scan,
-    Sum,
+    SetOperation,
     Table,
-    Weigh,
-    fields,
-    has_unit,
+    UnitMeasure,
+    UnitWindow,
+    is_public,
+    row_fields,
 )
 from dpsql.schema.model import EngineTable, Files, Source
-from dpsql.sql.literals import identifier, text
+from dpsql.sql.literals import double, identifier, text, type_name
 from dpsql.sql.render_expr import render_expr, sanitised
 
 NO_COLUMNS = '1 AS "_row"'
 
 
-def render_rows(node: Node) -> str:
+def render_rows(node: Rows) -> str:
     match node:
         case Scan():
             return _scan(node)
+        case PublicScan():
+            columns = [f"{sanitised(column, 't')} AS {identifier(column.name)}" for column in node.columns]
+            return f"SELECT {', '.join(columns) or NO_COLUMNS} FROM {render_source(node.source)} AS t"
+        case RowsHole():
+            return _hole(node)
         case Filter():
             return f"SELECT * FROM ({render_rows(node.input)}) WHERE {render_expr(node.condition)}"
         case Project():
-            uid = [UID] if has_unit(node.input) else []
             columns = [f"{render_expr(column.expr)} AS {identifier(column.name)}" for column in node.columns]
-            return f"SELECT {', '.join(uid + columns) or NO_COLUMNS} FROM ({render_rows(node.input)})"
+            return f"SELECT {', '.join(_uid(node.input) + columns) or NO_COLUMNS} FROM ({render_rows(node.input)})"
         case Join():
             return _join(node)
-        case Table() | Aggregate() | Weigh() | Sum() | CountUnits() | Gather():
+        case Mark():
+            return _mark(node)
+        case PerUnit():
+            return _per_unit(node)
+        case UnitWindow():
+            return _window(node)
+        case SetOperation():
+            ours, theirs = (", ".join(identifier(f.name) for f in row_fields(side)) for side in (node.left, node.right))
+            left, right = render_rows(node.left), render_rows(node.right)
+            return f"(SELECT {ours} FROM ({left})) {node.kind.value.upper()} (SELECT {theirs} FROM ({right}))"
+        case Expand():
+            return _expand(node)
+        case Table() | PublicTable():
             raise TypeError("not a relation over sanitised rows")
         case _:
             assert_never(node)
 
 
+def _uid(node: Rows) -> list[str]:
+    return [UID] if any(f.name == UID for f in row_fields(node)) else []
+
+
+def _hole(hole: RowsHole) -> str:
+    """Values come as a list of structs, and are cast again: what does not fit its column is NULL."""
+    types = ", ".join(f"{identifier(f.name)} {type_name(f.type)}" for f in hole.columns)
+    columns = ", ".join(f"s.{identifier(f.name)} AS {identifier(f.name)}" for f in hole.columns)
+    return f"SELECT {columns} FROM (SELECT unnest(CAST(${hole.hole} AS STRUCT({types})[])) AS s)"
+
+
 def _join(node: Join) -> str:
-    if not node.by_unit:
+    public = is_public(node.right)
+    if not public and not node.by_unit:
         raise TypeError("a join of private rows must equate the units")
-    right = [f"r.{identifier(f.name)}" for f in fields(node.right) if f.name != UID]
+    left = [f"l.{identifier(f.name)}" for f in row_fields(node.left) if f.name != UID]
+    right = [f"r.{identifier(f.name)}" for f in row_fields(node.right) if f.name != UID]
+    uid = [f"l.{UID}"] if _uid(node.left) else []
+    if node.kind is JoinKind.FULL:
+        uid = [f"COALESCE(l.{UID}, r.{UID}) AS {UID}"]
+    on = render_expr(node.condition) if public else f"l.{UID} = r.{UID} AND {render_expr(node.condition)}"
     return (
-        f"SELECT {', '.join(['l.*', *right])} FROM ({render_rows(node.left)}) AS l "
-        f"{node.kind.value.upper()} JOIN ({render_rows(node.right)}) AS r "
-        f"ON l.{UID} = r.{UID} AND {render_expr(node.condition)}"
+        f"SELECT {', '.join(uid + left + right) or NO_COLUMNS} FROM ({render_rows(node.left)}) AS l "
+        f"{node.kind.value.upper()} JOIN ({render_rows(node.right)}) AS r ON {on}"
     )
+
+
+def _mark(node: Mark) -> str:
+    """Names are the plan's own and unique; only the unit's id stands on both sides."""
+    if not is_public(node.right) and not node.by_unit:
+        raise TypeError("a sub-select over private rows must equate the units")
+    where = render_expr(node.condition)
+    if node.by_unit:
+        where = f"l.{UID} = r.{UID} AND {where}"
+    source = f"({render_rows(node.right)}) AS r WHERE {where}"
+    if node.test is None:
+        found = f"EXISTS (SELECT 1 FROM {source})"
+    else:
+        found = f"({render_expr(node.test[0])} IN (SELECT {render_expr(node.test[1])} FROM {source}))"
+    return f"SELECT l.*, {found} AS {identifier(node.name)} FROM ({render_rows(node.left)}) AS l"
+
+
+def _per_unit(node: PerUnit) -> str:
+    if not _uid(node.input):
+        raise TypeError("rows without an id cannot be grouped by it")
+    keys = [f"{render_expr(key.expr)} AS {identifier(key.name)}" for key in node.keys]
+    measures = [f"{_unit_measure(m)} AS {identifier(m.name)}" for m in node.measures]
+    group = ", ".join(str(place) for place in range(1, len(keys) + 2))
+    return f"SELECT {', '.join([UID, *keys, *measures])} FROM ({render_rows(node.input)}) GROUP BY {group}"
+
+
+def _unit_measure(measure: UnitMeasure) -> str:
+    if measure.arg is None:
+        return "COUNT(*)"
+    return exact_aggregate(measure.function, measure.arg, "")
+
+
+def exact_aggregate(function: str, arg: Expr, over: str) -> str:
+    """An aggregate whose result does not depend on the order of rows, also for doubles: they come as whole steps."""
+    sql = render_expr(arg)
+    match function:
+        case "count":
+            return f"COUNT({sql}){over}"
+        case "count_distinct":
+            return f"COUNT(DISTINCT {sql}){over}"
+        case "min" | "max":
+            return f"{function.upper()}({sql}){over}"
+        case "any" | "all":
+            return f"bool_{'or' if function == 'any' else 'and'}({sql}){over}"
+        case "sum" if arg.type.is_integer and not isinstance(arg, Quantise):
+            return f"TRY_CAST(SUM({sql}){over} AS BIGINT)"
+        case "sum" if isinstance(arg, Quantise):
+            return f"(CAST(SUM({sql}){over} AS DOUBLE) * {double(arg.grid)})"
+        case "mean" if isinstance(arg, Quantise):
+            return f"(CAST(SUM({sql}){over} AS DOUBLE) * {double(arg.grid)} / NULLIF(COUNT({sql}){over}, 0))"
+        case "mean" if arg.type.is_integer:
+            return f"(CAST(SUM({sql}){over} AS DOUBLE) / NULLIF(COUNT({sql}){over}, 0))"
+        case _:
+            raise TypeError(f"no exact form of {function} for {arg.type}")
+
+
+TIES_CHOOSE = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
+
+
+def _window(node: UnitWindow) -> str:
+    partition = ", ".join([*_uid(node.input), *map(render_expr, node.partition)])
+    order = [
+        f"{render_expr(o.expr)} {'DESC' if o.descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}"
+        for o in node.order
+    ]
+    if node.function in TIES_CHOOSE or (node.frame or "").startswith("ROWS"):
+        order += [f"{identifier(f.name)} NULLS LAST" for f in row_fields(node.input) if f.name != UID]
+    ordered = f" ORDER BY {', '.join(order)}" if order else ""
+    over = f" OVER (PARTITION BY {partition}{ordered}{' ' + node.frame if node.frame else ''})"
+    args = [render_expr(arg) for arg in node.args]
+    if node.function in TIES_CHOOSE or node.function in ("rank", "dense_rank", "percent_rank", "cume_dist"):
+        sql = f"{node.function}({', '.join(args)}){over}"
+    elif not args:
+        sql = f"COUNT(*){over}"
+    else:
+        sql = exact_aggregate(node.function, node.args[0], over)
+    return f"SELECT *, {sql} AS {identifier(node.name)} FROM ({render_rows(node.input)})"
+
+
+def _expand(node: Expand) -> str:
+    columns = _uid(node.input)
+    for f in row_fields(node.input):
+        if f.name in node.keys:
+            inside = ", ".join(str(number) for number, names in enumerate(node.sets) if f.name in names) or "-1"
+            columns.append(f'CASE WHEN s."{SET}" IN ({inside}) THEN {identifier(f.name)} END AS {identifier(f.name)}')
+        elif f.name != UID:
+            columns.append(identifier(f.name))
+    numbers = ", ".join(f"({number})" for number in range(len(node.sets)))
+    sets = f'(VALUES {numbers}) AS s("{SET}")'
+    return f'SELECT {", ".join(columns)}{", " if columns else ""}CAST(s."{SET}" AS BIGINT) AS "{SET}" ' \
+           f"FROM ({render_rows(node.input)}) CROSS JOIN {sets}"
 
 
 def _scan(scan: Scan) -> str:

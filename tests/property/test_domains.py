@@ -25,7 +25,8 @@ from dpsql.analysis.values import domain_of
 from dpsql.errors import Error, InternalError
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import CountValues
-from dpsql.plan.nodes import Named, Node, Project
+from dpsql.plan.nodes import Node
+from dpsql.plan.relations import Named, Project
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.schema.domain import Domain, to_number

@@ -19,7 +19,8 @@ from support.shop import open_shop
 
 from dpsql.errors import ProgrammingError
 from dpsql.plan.expr import Compare, Literal
-from dpsql.plan.nodes import Aggregate, Filter
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Filter
 from dpsql.session import Session
 from dpsql.sql.literals import double, identifier, literal, type_name
 from dpsql.sql.parse import Parameter, parse

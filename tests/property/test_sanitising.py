@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from dpsql.engines.owner import sanitised as checked
-from dpsql.plan.nodes import ScanColumn
+from dpsql.plan.relations import ScanColumn
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column
 from dpsql.sql.literals import type_name

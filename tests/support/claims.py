@@ -80,7 +80,7 @@ def _selection(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: 
     found = []
     if (reach.group_size, reach.change_one) != (k, privacy.neighbors is Neighbors.CHANGE_ONE):
         found.append("the selection is for another relation")
-    blocks = max(1, len(listed.rows)) if listed is not None else 1
+    blocks = max(1, listed.count) if listed is not None else 1
     ours, theirs = (_blocks(release, cells, blocks) for cells in (one, other))
     if ours is None or theirs is None:
         return [*found, "the selection's column differs within a block"]

@@ -9,7 +9,8 @@ from dpsql.analysis.sensitivity import Neighboring, claims, row_norm, selection_
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.expr import ONE, Column, Quantise
 from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
-from dpsql.plan.nodes import CountUnits, Field, Gather, Listed, Norm, Part, Scan, ScanColumn, Sum, UnitId, Weigh
+from dpsql.plan.nodes import CountUnits, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
+from dpsql.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
@@ -18,7 +19,7 @@ from dpsql.types import BIGINT, TEXT
 ADD_REMOVE, CHANGE_ONE = Neighboring(False, 1), Neighboring(True, 1)
 COUNT = CountBundle("rows", None)
 KEY = Field("k", TEXT)
-TWO = Listed((KEY,), (("a",), ("b",)))
+TWO = Listed((ListedRows((KEY,), (("a",), ("b",))),))
 
 
 def scan(unique: bool) -> Scan:

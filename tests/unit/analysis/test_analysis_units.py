@@ -5,7 +5,8 @@ import pytest
 from dpsql.analysis.units import UnitFacts, unit_facts
 from dpsql.errors import InternalError
 from dpsql.plan.expr import TRUE, Column, Literal
-from dpsql.plan.nodes import Filter, Join, JoinKind, Named, Node, Project, Scan, ScanColumn, UnitId
+from dpsql.plan.nodes import Node
+from dpsql.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, TEXT, Type

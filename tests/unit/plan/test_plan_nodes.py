@@ -6,23 +6,8 @@ import pytest
 
 from dpsql.plan.expr import FALSE, TRUE, UID, And, Column, Compare, Literal, Quantise, conjunction, conjuncts
 from dpsql.plan.measures import CountBundle, MomentBundle
-from dpsql.plan.nodes import (
-    CountUnits,
-    Field,
-    Filter,
-    Gather,
-    Join,
-    JoinKind,
-    Listed,
-    Named,
-    Norm,
-    Project,
-    Sum,
-    Table,
-    Weigh,
-    fields,
-    has_unit,
-)
+from dpsql.plan.nodes import CountUnits, Gather, Listed, Norm, Sum, Weigh, fields, has_unit
+from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
 from dpsql.plan.walk import children, columns_of, inputs, map_expr, map_rows, walk, walk_nodes
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 
