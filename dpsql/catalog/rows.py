@@ -17,3 +17,7 @@ class CatalogTable:
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError("a catalog's row has one value for each column")
+
+    def values(self) -> list[list[object]]:
+        """The same, one list for each column."""
+        return [[row[place] for row in self.rows] for place in range(len(self.columns))]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-MOST_NODES = 4_000
-"""Derivatives of products of products grow; a statement of that size is not worth its bars."""
+MOST_NODES, MOST_WRITTEN = 150, 3_000
+"""Of the expression, and of its error: derivatives of products grow, and such a bar is not worth its time."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class _Underivable(Exception):
 
 def propagate(node: exp.Expr, columns: Columns) -> Bars | NoBars:
     """Standard error and 95 % interval of an expression over the aggregates of one release."""
+    if sum(1 for _ in node.walk()) > MOST_NODES:
+        return NoBars(node)
     try:
         gradient = _gradient(node, columns)
     except _Underivable as stop:
@@ -68,7 +70,7 @@ def propagate(node: exp.Expr, columns: Columns) -> Bars | NoBars:
     # No answer, no bar; and 0 / 0 gives none either.
     unknown = exp.Is(this=value.copy(), expression=exp.Null())
     stderr = exp.Case(ifs=[exp.If(this=unknown, true=exp.Null())], default=root)
-    if sum(1 for _ in stderr.walk()) > MOST_NODES:
+    if sum(1 for _ in stderr.walk()) > MOST_WRITTEN:
         return NoBars(node)
     half = _times(columns.factor(), exp.Paren(this=stderr))
     return Bars(

@@ -1,0 +1,35 @@
+"""What a table or column is told to be, in a sentence: the comments that tools show beside names."""
+
+from __future__ import annotations
+
+from dpsql.catalog.shows import bounds_text, values_text
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table
+from dpsql.types import BOOLEAN
+
+
+def table_comment(schema: Schema, table: Table) -> str:
+    match table.unit:
+        case None:
+            return "Public."
+        case RowUnit():
+            return "Private: each row is its own privacy unit."
+        case OwnUnit(column):
+            return f"Private: the privacy unit is {column}."
+        case ForeignUnit(column, target, key):
+            return f"Private: the privacy unit is {schema.privacy.unit}, by {column} = {target}.{key}."
+
+
+def column_comment(table: Table, column: Column) -> str | None:
+    parts: list[str] = []
+    match table.unit:
+        case OwnUnit(unit) if unit == column.name:
+            parts.append("The privacy unit.")
+        case ForeignUnit(own, target, key) if own == column.name:
+            parts.append(f"Leads to the privacy unit: {target}.{key}.")
+        case _:
+            pass
+    if column.domain.values is not None and column.type != BOOLEAN:
+        parts.append(f"Values: {values_text(column.domain)}.")
+    elif column.domain.bounded:
+        parts.append(f"Bounds: {bounds_text(column.domain)}.")
+    return " ".join(parts) or None

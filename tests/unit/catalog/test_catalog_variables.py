@@ -1,0 +1,44 @@
+"""PostgreSQL's settings: those on the list, with values that are true here."""
+
+import pytest
+
+from dpsql.catalog.variables import VARIABLES, Variables, is_variable
+from dpsql.errors import InvalidParameter
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("application_name", "psql", "psql"), ("TimeZone", "etc/utc", "UTC"), ("timezone", "0", "UTC"),
+        ("client_encoding", "utf-8", "UTF8"), ("datestyle", "ISO, DMY", "ISO, DMY"), ("DateStyle", "iso", "ISO, MDY"),
+        ("extra_float_digits", "3", "3"), ("search_path", "a, b", "a, b"), ("statement_timeout", "30s", "30s"),
+        ("standard_conforming_strings", "ON", "on"), ("transaction_isolation", "Read Committed", "read committed"),
+    ],
+)  # fmt: skip
+def test_what_is_set_is_shown(name: str, value: str, shown: str) -> None:
+    variables = Variables().set(name, value)
+    assert variables.show(name.upper()) == shown
+    assert variables.reset(name) == variables.reset(None) == Variables()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TimeZone", "Europe/Berlin"), ("client_encoding", "LATIN1"), ("DateStyle", "German"),
+        ("standard_conforming_strings", "off"), ("extra_float_digits", "4"), ("server_version", "16"),
+        ("application_name", "x" * 2000), ("application_name", "a\x00b"), ("is_superuser", "on"),
+    ],
+)  # fmt: skip
+def test_what_is_not_true_here_is_refused(name: str, value: str) -> None:
+    with pytest.raises(InvalidParameter):
+        Variables().set(name, value)
+
+
+def test_every_default_is_one_of_the_values() -> None:
+    for variable in VARIABLES.values():
+        assert variable.allowed is None or variable.allowed[variable.default.lower()] == variable.default
+
+
+def test_names_fold_and_others_are_unknown() -> None:
+    assert is_variable("SERVER_VERSION") and not is_variable("epsilon") and not is_variable("shared_buffers")
+    assert len(Variables().items()) == len(VARIABLES)
