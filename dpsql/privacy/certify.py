@@ -12,10 +12,12 @@ at most 10^(1-P) relative to its result; a dozen of them stay far below the 10^(
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 
 Bits = Callable[[int], bytes]
 """A source of that many uniform random bytes."""
@@ -73,6 +75,23 @@ def below_exp(prefix: int, width: int, exponent: Fraction, bits: Bits) -> bool:
                 return True
             if prefix * ulp >= p + error:
                 return False
+        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+
+
+def weighted_place(prefix: int, width: int, gaps: Sequence[int], scale: Fraction, bits: Bits) -> int:
+    """The place i with sum_{j<i} w_j <= R Z < sum_{j<=i} w_j, w_j = exp(-gaps[j] / scale), Z their sum; least gap 0."""
+    digits = _FIRST
+    while True:
+        with localcontext(_context(digits)):
+            rate, ulp = decimal(1 / scale), Decimal(2) ** -width
+            weights = {gap: (-gap * rate).exp() for gap in set(gaps)}
+            sums = list(accumulate(weights[gap] for gap in gaps))
+            # A weight w = exp(-x) errs by (x + 1) w, and x w < 1, a sum of n by n Z, all times 10^(1-P) and a few.
+            error = Decimal(10) ** (12 - digits) * len(gaps) * sums[-1]
+            least = bisect_right(sums, prefix * ulp * sums[-1] - error, hi=len(sums) - 1)
+            most = bisect_right(sums, (prefix + 1) * ulp * sums[-1] + error, hi=len(sums) - 1)
+        if least == most:
+            return least
         prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
 
 

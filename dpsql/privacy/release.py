@@ -1,7 +1,7 @@
 """From exact cells to a release: the one place that opens what an engine returned.
 
 Law: no value leaves but through noise. Group keys are public, or kept by a selection; each cell of a kept key gets
-one draw; the column that a selection counts in is never released.
+one draw; the column that a selection counts in is never released. Where a bin is chosen, nothing but its place leaves.
 """
 
 from __future__ import annotations
@@ -10,32 +10,38 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.errors import InternalError
-from dpsql.exact import Cells, Exact
+from dpsql.exact import Cells, Exact, Row
+from dpsql.privacy.choice import choose_bins
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
 from dpsql.privacy.sampling import Integers, Sampler
 from dpsql.privacy.selection import keep
-from dpsql.privacy.spec import Bundle, KeySelection, Release, Spec
+from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
 from dpsql.privacy.storage import from_bytes, to_bytes
 
-__all__ = ["Bundle", "KeySelection", "Release", "Spec", "from_bytes", "perturb", "to_bytes"]
+__all__ = ["Bundle", "Choice", "KeySelection", "Release", "Spec", "from_bytes", "perturb", "to_bytes"]
 
 _MOST = (1 << 62) - 1
 """Cells are clipped to +-_MOST: with noise below 2^62 their sum stays within 64 bits."""
 
 
 def perturb(exact: Exact, spec: Spec, sampler: Sampler) -> Release:
-    """The release of `exact`: keys chosen by the selection, if any, then noise in each cell of the kept keys.
+    """The release of `exact`: keys chosen by the selection, if any, then noise in each cell of the kept keys; or bins.
 
-    Privacy: the sum of the losses of the selection and of the bundles, each by its own claim. Clipping cells to
-    +-2^62 moves no two of them further apart. The draws are independent, and none is used twice.
+    Privacy: the sum of the losses of the selection and of the bundles, or of the picks, each by its own claim.
+    Clipping cells to +-2^62 moves no two of them further apart. The draws are independent, and none is used twice.
     """
     revealed = exact.reveal()
-    if len(revealed.cells) != len(spec.grids):
+    if len(revealed.cells) != spec.columns:
         raise InternalError("the engine returned other columns than the plan has")
     if len(set(revealed.keys)) != len(revealed.keys):
         # Two rows of one key would be two draws for one charge.
         raise InternalError("the engine returned a group twice")
-    rows = _rows_kept(revealed.cells, spec.selection, len(revealed.keys), sampler)
+    if spec.choice is not None:
+        keys = _groups(revealed.keys, spec.choice)
+        weights = revealed.cells[0].reshape(len(keys), spec.choice.bins)
+        chosen = tuple(spec.choice.lower + choose_bins(pick, weights, sampler) for pick in spec.choice.picks)
+        return Release(keys, chosen, spec)
+    rows = _rows_kept(revealed.keys, revealed.cells, spec.selection, sampler)
     keys = revealed.keys if rows is None else tuple(revealed.keys[row] for row in rows)
     cells: list[Cells] = [np.zeros(len(keys), np.int64) for _ in spec.grids]
     for bundle in spec.bundles:
@@ -55,15 +61,35 @@ def _noise(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
 
 
 def _rows_kept(
-    cells: tuple[Cells, ...], selection: KeySelection | None, rows: int, sampler: Sampler
+    keys: tuple[Row, ...], cells: tuple[Cells, ...], selection: KeySelection | None, sampler: Sampler
 ) -> npt.NDArray[np.intp] | None:
     """The positions of the rows whose keys appear; None for all of them."""
     if selection is None:
         return None
-    if rows % selection.repeat:
-        raise InternalError("the engine returned an incomplete block of groups")
-    blocks = cells[selection.column].reshape(-1, selection.repeat)
+    length = _block_length([key[: selection.keys] for key in keys])
+    blocks = cells[selection.column].reshape(-1, length)
     if np.any(blocks != blocks[:, :1]):
         raise InternalError("the engine returned an inconsistent block of groups")
     kept = keep(selection.mechanism, blocks[:, 0], sampler)
-    return np.flatnonzero(np.repeat(kept, selection.repeat))
+    return np.flatnonzero(np.repeat(kept, length))
+
+
+def _block_length(parts: list[Row]) -> int:
+    """How many consecutive rows share their unknown part: as many for each, and each part in one place.
+
+    A part in two places would be drawn twice, for one charge.
+    """
+    blocks = len(set(parts))
+    length, rest = divmod(len(parts), blocks) if blocks else (1, 0)
+    if rest or any(parts[row] != parts[row - row % length] for row in range(len(parts))):
+        raise InternalError("the engine returned an incomplete block of groups")
+    return length
+
+
+def _groups(keys: tuple[Row, ...], choice: Choice) -> tuple[Row, ...]:
+    """The keys of each block, without the bin; a block has one row for every bin, in ascending order."""
+    groups = tuple(key[:-1] for key in keys[:: choice.bins])
+    expected = ((*group, bin_) for group in groups for bin_ in range(choice.lower, choice.upper + 1))
+    if len(keys) != len(groups) * choice.bins or any(key != wanted for key, wanted in zip(keys, expected, strict=True)):
+        raise InternalError("the engine returned an incomplete block of bins")
+    return groups

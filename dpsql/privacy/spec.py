@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpsql.exact import Cells, Row
+from dpsql.privacy.choice import Pick
 from dpsql.privacy.mechanisms import Mechanism
 from dpsql.privacy.selection import Selection
 
@@ -24,43 +25,84 @@ class Bundle:
 class KeySelection:
     """Partition selection on the column at `column`.
 
-    Exact rows come in blocks of `repeat` consecutive rows, which share the unknown part of their key (and so the
-    count): one draw decides for all of a block.
+    Exact rows come in blocks of consecutive rows that share their first `keys` keys, the unknown part, and so the
+    count: one draw decides for all of a block.
     """
 
     column: int
     mechanism: Selection
-    repeat: int = 1
+    keys: int
 
     def __post_init__(self) -> None:
-        if self.repeat < 1:
-            raise ValueError("a block has at least one row")
+        if self.keys < 1:
+            raise ValueError("at least one key is selected")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Bins chosen in the engine's only column, in which a whole row weighs `whole`.
+
+    The last key of an exact row is its bin. Rows come in blocks that share all other keys, with one row for every bin
+    from `lower` to `upper`, in ascending order.
+    """
+
+    picks: tuple[Pick, ...]
+    lower: int
+    upper: int
+    whole: int
+
+    def __post_init__(self) -> None:
+        if not self.picks:
+            raise ValueError("at least one bin is chosen")
+        if not -(1 << 63) <= self.lower <= self.upper < 1 << 63:
+            raise ValueError("bins are 64-bit integers, and at least one")
+        if self.whole < 1:
+            raise ValueError("a row has a weight")
+
+    @property
+    def bins(self) -> int:
+        return self.upper - self.lower + 1
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What is done to each column that the engine returns; `grids[i]` is what 1 means in column i."""
+    """What is done to each column that the engine returns: noise, a selection, or else the choice of bins.
+
+    `grids[i]` is what 1 means in column i of the release.
+    """
 
     grids: tuple[Fraction, ...]
     bundles: tuple[Bundle, ...]
     selection: KeySelection | None = None
+    choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        covered = [column for bundle in self.bundles for column in bundle.columns]
-        if self.selection is not None:
-            covered.append(self.selection.column)
-        if sorted(covered) != list(range(len(self.grids))):
+        if self.choice is not None:
+            # Bins are chosen in every listed group: a draw for a key that a selection hides would be in vain.
+            if self.bundles or self.selection is not None or len(self.grids) != len(self.choice.picks):
+                raise ValueError("a choice stands alone, and has a grid for each pick")
+        elif sorted(self._covered()) != list(range(len(self.grids))):
             raise ValueError("every column belongs to exactly one bundle, or to the selection")
         if any(grid <= 0 for grid in self.grids):
             raise ValueError("a grid is positive")
+
+    def _covered(self) -> list[int]:
+        selected = [] if self.selection is None else [self.selection.column]
+        return [column for bundle in self.bundles for column in bundle.columns] + selected
+
+    @property
+    def columns(self) -> int:
+        """How many columns the engine returns behind the keys."""
+        return len(self.grids) if self.choice is None else 1
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
     """Noisy cells, in grid units, of the keys that appear.
 
-    `cells` has one array for each engine column, in order, so positions are those of `spec.grids`; the column of
-    the selection, which is not released, holds zeros.
+    `cells` has one array for each of `spec.grids`. Under noise these are the engine's columns, in order; that of the
+    selection, which is not released, holds zeros. Of a choice there is one array for each pick, which holds the bins
+    chosen, and `keys` are without the bin.
     """
 
     keys: tuple[Row, ...]

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpsql.errors import IntegrityError
 from dpsql.exact import Row
+from dpsql.privacy.choice import Exponential, Extreme, Pick, Rank, Target
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
 from dpsql.privacy.selection import (
     GaussianThreshold,
@@ -27,9 +28,9 @@ from dpsql.privacy.selection import (
     Selection,
     WeightedGaussian,
 )
-from dpsql.privacy.spec import Bundle, KeySelection, Release, Spec
+from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
 
-FORMAT = 1
+FORMAT = 2
 
 _MECHANISMS: dict[str, Callable[[Fraction], Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian}
 _SELECTIONS: dict[str, Callable[[Fraction, int, Reach], Selection]] = {
@@ -37,6 +38,11 @@ _SELECTIONS: dict[str, Callable[[Fraction, int, Reach], Selection]] = {
     "laplace": LaplaceThreshold,
     "gaussian": GaussianThreshold,
     "weighted": WeightedGaussian,
+}
+_TARGETS: dict[str, Callable[[str], Target]] = {
+    "rank": lambda fraction: Rank(Fraction(fraction)),
+    "min": lambda rank: Extreme(False, int(rank)),
+    "max": lambda rank: Extreme(True, int(rank)),
 }
 _SCALARS: dict[str, Callable[[str], Any]] = {
     "int": int,
@@ -58,6 +64,7 @@ def to_bytes(release: Release) -> bytes:
         "grids": [str(grid) for grid in release.spec.grids],
         "bundles": [[list(bundle.columns), *_write_mechanism(bundle.mechanism)] for bundle in release.spec.bundles],
         "selection": None if release.spec.selection is None else _write_selection(release.spec.selection),
+        "choice": None if release.spec.choice is None else _write_choice(release.spec.choice),
         "keys": [[_write_scalar(value) for value in key] for key in release.keys],
         "cells": [column.tolist() for column in release.cells],
     }
@@ -77,10 +84,11 @@ def from_bytes(data: bytes) -> Release:
 
 def _read(document: dict[str, Any]) -> Release:
     selection = None if document["selection"] is None else _read_selection(document["selection"])
+    choice = None if document["choice"] is None else _read_choice(document["choice"])
     bundles = tuple(
         Bundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
     )
-    spec = Spec(tuple(Fraction(grid) for grid in document["grids"]), bundles, selection)
+    spec = Spec(tuple(Fraction(grid) for grid in document["grids"]), bundles, selection, choice)
     keys: tuple[Row, ...] = tuple(tuple(_read_scalar(value) for value in key) for key in document["keys"])
     cells = tuple(np.array(column, dtype=np.int64) for column in document["cells"])
     if len(cells) != len(spec.grids) or any(column.shape != (len(keys),) for column in cells):
@@ -107,12 +115,31 @@ def _write_selection(selection: KeySelection) -> list[Any]:
         case WeightedGaussian(scale, limit, reach):
             kind = "weighted"
     how = [kind, str(scale), limit, reach.l0, reach.group_size, reach.change_one]
-    return [selection.column, selection.repeat, *how]
+    return [selection.column, selection.keys, *how]
 
 
 def _read_selection(stored: list[Any]) -> KeySelection:
-    column, repeat, kind, scale, limit, l0, group_size, change_one = stored
-    return KeySelection(column, _SELECTIONS[kind](Fraction(scale), limit, Reach(l0, group_size, change_one)), repeat)
+    column, keys, kind, scale, limit, l0, group_size, change_one = stored
+    return KeySelection(column, _SELECTIONS[kind](Fraction(scale), limit, Reach(l0, group_size, change_one)), keys)
+
+
+def _write_choice(choice: Choice) -> list[Any]:
+    picks = [[*_write_target(pick.target), str(pick.mechanism.scale)] for pick in choice.picks]
+    return [choice.lower, choice.upper, choice.whole, picks]
+
+
+def _write_target(target: Target) -> tuple[str, str]:
+    match target:
+        case Rank(fraction):
+            return "rank", str(fraction)
+        case Extreme(high, rank):
+            return "max" if high else "min", str(rank)
+
+
+def _read_choice(stored: list[Any]) -> Choice:
+    lower, upper, whole, picks = stored
+    read = tuple(Pick(_TARGETS[kind](where), Exponential(Fraction(scale))) for kind, where, scale in picks)
+    return Choice(read, lower, upper, whole)
 
 
 def _write_scalar(value: Any) -> bool | list[str] | None:

@@ -78,8 +78,8 @@ def test_gaussian_keeps_its_epsilon(rho: F) -> None:
     assert epsilon_shown(Gaussian(halved), telling(halved), float(delta)) > claimed
 
 
-def times_kept(selection: Selection, count: int, repeat: int = 1) -> int:
-    spec = Spec((F(1),), (), KeySelection(0, selection, repeat))
+def times_kept(selection: Selection, count: int) -> int:
+    spec = Spec((F(1),), (), KeySelection(0, selection, 1))
     return len(perturb(Exact(KEYS, [np.full(CELLS, count, np.int64)]), spec, ExactSampler()).keys)
 
 

@@ -134,7 +134,7 @@ def test_less_epsilon_is_more_error_in_the_units_of_the_values(clinic: Resolved)
 def test_a_mixed_key_is_drawn_once_for_each_block(clinic: Resolved) -> None:
     spec = only(compiled("SELECT ward, kind, COUNT(*) FROM visits GROUP BY 1, 2", clinic,
                          settings(Noise.GAUSSIAN))).spec  # fmt: skip
-    assert spec.selection is not None and spec.selection.repeat == 2
+    assert spec.selection is not None and spec.selection.keys == 1
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.exact import Exact
+from dpsql.privacy.choice import Exponential, Extreme, Pick, Rank
 from dpsql.privacy.mechanisms import Gaussian, Laplace
-from dpsql.privacy.release import Bundle, KeySelection, Release, Spec, from_bytes, perturb, to_bytes
+from dpsql.privacy.release import Bundle, Choice, KeySelection, Release, Spec, from_bytes, perturb, to_bytes
+from dpsql.privacy.sampling import likeliest
 from dpsql.privacy.selection import (
     GaussianThreshold,
     LaplaceThreshold,
@@ -41,6 +43,10 @@ class Counting:
     def gaussian(self, n: int, sigma: F) -> np.ndarray:
         self.calls.append(("gaussian", n, sigma))
         return np.zeros(n, np.int64)
+
+    def choose(self, penalties: np.ndarray, scale: F) -> np.ndarray:
+        self.calls.append(("choose", len(penalties), scale))
+        return likeliest(penalties)
 
 
 def exact(keys: list[tuple[object, ...]], *cells: list[int]) -> Exact:
@@ -72,9 +78,9 @@ def test_cells_at_the_rim_do_not_overflow() -> None:
     assert release.cells[0].tolist() == [(1 << 63) - 2, 0]
 
 
-def selected(repeat: int = 1) -> Spec:
+def selected() -> Spec:
     mechanism = GaussianThreshold(F(2), 10, Reach(1))
-    return Spec((ONE, ONE), (Bundle((1,), Laplace(F(3))),), KeySelection(0, mechanism, repeat))
+    return Spec((ONE, ONE), (Bundle((1,), Laplace(F(3))),), KeySelection(0, mechanism, 1))
 
 
 def test_selection_keeps_keys_and_hides_its_column() -> None:
@@ -90,28 +96,42 @@ def test_selection_keeps_keys_and_hides_its_column() -> None:
 def test_blocks_share_one_draw() -> None:
     keys = [(name, half) for name in "abc" for half in (False, True)]
     sampler = Counting()
-    release = perturb(exact(keys, [11, 11, 3, 3, 50, 50], [0] * 6), selected(repeat=2), sampler)
+    release = perturb(exact(keys, [11, 11, 3, 3, 50, 50], [0] * 6), selected(), sampler)
     assert release.keys == (("a", False), ("a", True), ("c", False), ("c", True))
     assert sampler.calls[0] == ("gaussian", 3, F(2))
+
+
+def test_the_unknown_part_may_be_several_keys() -> None:
+    keys = [(*unknown, half) for unknown in [("a", 1), ("a", 2), ("b", 1)] for half in (False, True)]
+    spec = Spec((ONE,), (), KeySelection(0, GaussianThreshold(F(2), 10, Reach(1)), 2))
+    sampler = Counting()
+    release = perturb(exact(keys, [11, 11, 3, 3, 50, 50]), spec, sampler)
+    assert [key[:2] for key in release.keys] == [("a", 1), ("a", 1), ("b", 1), ("b", 1)]
+    assert sampler.calls == [("gaussian", 3, F(2))]
+
+
+INCOMPLETE = "the engine returned an incomplete block of groups"
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (exact([(1,), (2,), (3,)], [9, 9, 9], [0, 0, 0]), "the engine returned an incomplete block of groups"),
-        (exact([(1,), (2,)], [9, 8], [0, 0]), "the engine returned an inconsistent block of groups"),
-        (exact([(1,), (1,)], [9, 9], [0, 0]), "the engine returned a group twice"),
+        (exact([(1, 1), (1, 2), (2, 1)], [9] * 3, [0] * 3), INCOMPLETE),
+        (exact([(1, 1), (1, 2), (1, 3), (2, 1)], [9] * 4, [0] * 4), INCOMPLETE),
+        (exact([(1, 1), (2, 1), (1, 2), (2, 2)], [9] * 4, [0] * 4), INCOMPLETE),
+        (exact([(1, 1), (1, 2)], [9, 8], [0, 0]), "the engine returned an inconsistent block of groups"),
+        (exact([(1, 1), (1, 1)], [9, 9], [0, 0]), "the engine returned a group twice"),
         (exact([(1,), (2,)], [9, 9]), "the engine returned other columns than the plan has"),
     ],
 )
 def test_a_wrong_shape_is_our_bug_with_a_fixed_text(rows: Exact, message: str) -> None:
     with pytest.raises(InternalError) as caught:
-        perturb(rows, selected(repeat=2), Counting())
+        perturb(rows, selected(), Counting())
     assert str(caught.value) == message
 
 
 def test_no_rows() -> None:
-    release = perturb(exact([], [], []), selected(repeat=2), Counting())
+    release = perturb(exact([], [], []), selected(), Counting())
     assert release.keys == ()
     assert from_bytes(to_bytes(release)) == release
 
@@ -124,11 +144,61 @@ def test_every_column_is_in_one_bundle(bundles: tuple[tuple[int, ...], ...]) -> 
 
 def test_spec_refuses_nonsense() -> None:
     with pytest.raises(ValueError, match="exactly one bundle"):
-        Spec((ONE,), (Bundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, Reach(1))))
+        Spec((ONE,), (Bundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 1))
     with pytest.raises(ValueError, match="grid"):
         Spec((F(0),), (Bundle((0,), Laplace(ONE)),))
-    with pytest.raises(ValueError, match="block"):
+    with pytest.raises(ValueError, match="key is selected"):
         KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 0)
+    with pytest.raises(ValueError, match="stands alone"):
+        Spec((ONE,), (Bundle((0,), Laplace(ONE)),), None, MEDIAN)
+    with pytest.raises(ValueError, match="stands alone"):
+        Spec((ONE,), (), KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 1), MEDIAN)
+    with pytest.raises(ValueError, match="grid for each pick"):
+        Spec((ONE, ONE), (), None, MEDIAN)
+    for picks, lower, upper, whole in [((), 0, 1, 1), (MEDIAN.picks, 1, 0, 1), (MEDIAN.picks, 0, 1, 0)]:
+        with pytest.raises(ValueError, match=r"chosen|bins|weight"):
+            Choice(picks, lower, upper, whole)
+
+
+MEDIAN = Choice((Pick(Rank(F(1, 2)), Exponential(F(4))),), -1, 2, 1 << 16)
+
+
+def test_a_bin_is_chosen_in_each_block() -> None:
+    keys = [(group, bin_) for group in "ab" for bin_ in (-1, 0, 1, 2)]
+    picks = (*MEDIAN.picks, Pick(Extreme(True), Exponential(F(3))))
+    sampler = Counting()
+    spec = Spec((ONE, F(1, 2)), (), None, Choice(picks, -1, 2, 1))
+    release = perturb(exact(keys, [9, 1, 1, 0, 0, 2, 5, 0]), spec, sampler)
+    assert release.keys == (("a",), ("b",))
+    assert [column.tolist() for column in release.cells] == [[-1, 1], [1, 1]]
+    # Scores are halves here and there: a step of a penalty is half a unit of weight.
+    assert sampler.calls == [("choose", 2, F(8)), ("choose", 2, F(6))]
+
+
+def test_without_groups_there_is_one_block() -> None:
+    release = perturb(exact([(-1,), (0,), (1,), (2,)], [0, 0, 7, 0]), Spec((ONE,), (), None, MEDIAN), Counting())
+    assert release.keys == ((),)
+    assert release.cells[0].tolist() == [1]
+    assert perturb(exact([], []), Spec((ONE,), (), None, MEDIAN), Counting()).keys == ()
+
+
+BINS = (-1, 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [("a", b) for b in BINS[:3]],
+        [("a", b) for b in (-1, 0, 2, 1)],
+        [("a", b) for b in (-1, 0, 1, 3)],
+        [("a", b) for b in BINS] + [("b", -1)],
+        [(group, b) for b in BINS for group in "ab"],
+    ],
+    ids=["missing", "unsorted", "other", "too many", "interleaved"],
+)
+def test_blocks_of_bins_are_complete(keys: list[tuple[object, ...]]) -> None:
+    with pytest.raises(InternalError, match="the engine returned an incomplete block of bins"):
+        perturb(exact(keys, [0] * len(keys)), Spec((ONE,), (), None, MEDIAN), Counting())
 
 
 reaches = st.builds(Reach, st.integers(1, 100), st.integers(1, 3), st.booleans())
@@ -156,7 +226,7 @@ int64 = st.integers(-(1 << 63), (1 << 63) - 1)
 def releases(draw: st.DrawFn) -> Release:
     mechanism = st.builds(Laplace, scales) | st.builds(Gaussian, scales)
     bundles = (Bundle((2, 0), draw(mechanism)), Bundle((3,), draw(mechanism)))
-    selection = KeySelection(1, draw(selections), draw(st.integers(1, 9)))
+    selection = KeySelection(1, draw(selections), draw(st.integers(1, 2)))
     grids = tuple(draw(st.lists(st.fractions(F(1, 10**9), F(10**9)), min_size=4, max_size=4)))
     keys = tuple(tuple(row) for row in draw(st.lists(st.lists(scalars, min_size=2, max_size=2), max_size=5)))
     cells = tuple(
@@ -165,8 +235,24 @@ def releases(draw: st.DrawFn) -> Release:
     return Release(keys, cells, Spec(grids, bundles, selection))
 
 
+targets = st.builds(Rank, st.fractions(F(1, 1000), F(999, 1000))) | st.builds(
+    Extreme, st.booleans(), st.integers(0, 1 << 70)
+)
+picks = st.builds(Pick, targets, st.builds(Exponential, st.fractions(F(1, 1 << 20), F(2**60))))
+
+
+@st.composite
+def choices(draw: st.DrawFn) -> Release:
+    chosen = tuple(draw(st.lists(picks, min_size=1, max_size=3)))
+    lower, upper = sorted((draw(int64), draw(int64)))
+    grids = tuple(F(1, i + 1) for i in range(len(chosen)))
+    spec = Spec(grids, (), None, Choice(chosen, lower, upper, draw(st.integers(1, 1 << 16))))
+    keys = tuple((key,) for key in draw(st.lists(scalars, max_size=4)))
+    return Release(keys, tuple(np.full(len(keys), lower, np.int64) for _ in chosen), spec)
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
-@given(releases())
+@given(releases() | choices())
 def test_stored_and_read_back(release: Release) -> None:
     data = to_bytes(release)
     back = from_bytes(data)
@@ -185,11 +271,21 @@ def test_stored_form_is_stable() -> None:
     release = one_key(None, True, 1, 1.5, Decimal("1.50"), "ä", date(2024, 2, 29), datetime(2024, 1, 2, 3, 4, 5),
                       time(1, 2), timedelta(1, 2, 3), UUID(int=7))
     assert to_bytes(release).decode() == (
-        '{"dpsql_release":1,"grids":["1"],"bundles":[[[0],"laplace","1"]],"selection":null,"keys":[[null,true,'
+        '{"dpsql_release":2,"grids":["1"],"bundles":[[[0],"laplace","1"]],"selection":null,"choice":null,"keys":[[null,true,'
         '["int","1"],["float","0x1.8000000000000p+0"],["decimal","1.50"],["str","ä"],["date","2024-02-29"],'
         '["datetime","2024-01-02T03:04:05"],["time","01:02:00"],["interval","1 2 3"],'
         '["uuid","00000000-0000-0000-0000-000000000007"]]],"cells":[[1]]}'
     )
+    picks = (*MEDIAN.picks, Pick(Extreme(True, 7), Exponential(F(5, 2))), Pick(Extreme(False), Exponential(ONE)))
+    cells = tuple(np.array([bin_], np.int64) for bin_ in (-1, 2, 0))
+    chosen = Release(((),), cells, Spec((ONE, ONE, ONE), (), None, Choice(picks, -1, 2, 65536)))
+    assert to_bytes(chosen).decode() == (
+        '{"dpsql_release":2,"grids":["1","1","1"],"bundles":[],"selection":null,"choice":[-1,2,65536,'
+        '[["rank","1/2","4"],["max","7","5/2"],["min","0","1"]]],"keys":[[]],"cells":[[-1],[2],[0]]}'
+    )
+    selection = KeySelection(0, GaussianThreshold(ONE, 5, Reach(3)), 2)
+    selecting = Release((), (np.zeros(0, np.int64),), Spec((ONE,), (), selection))
+    assert b'"selection":[0,2,"gaussian","1",5,3,1,false]' in to_bytes(selecting)
 
 
 def test_floats_that_are_no_numbers() -> None:
@@ -209,7 +305,7 @@ def test_keys_of_other_types_are_refused() -> None:
 def test_damage_is_noticed() -> None:
     data = to_bytes(one_key(1))
     with pytest.raises(IntegrityError, match="format"):
-        from_bytes(data.replace(b'"dpsql_release":1', b'"dpsql_release":2'))
+        from_bytes(data.replace(b'"dpsql_release":2', b'"dpsql_release":1'))
     for broken in (b"", b"{}", data[:-3], data.replace(b"[[1]]", b"[[1,2]]"), data.replace(b"laplace", b"other")):
         with pytest.raises(IntegrityError, match="damaged"):
             from_bytes(broken)

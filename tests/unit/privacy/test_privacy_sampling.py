@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy import sampling
-from dpsql.privacy.certify import below_exp, laplace_magnitude, laplace_offset
-from dpsql.privacy.sampling import ExactSampler
+from dpsql.privacy.certify import below_exp, laplace_magnitude, laplace_offset, weighted_place
+from dpsql.privacy.sampling import ExactSampler, likeliest
 
 SCALES = [F(3, 10), F(1), F(7, 2), F(1000), F(2**20) + F(1, 7), F(2**30), F(2**40)]
 WORDS = 3000
@@ -133,3 +133,76 @@ def test_gaussian_pmf(sigma: F) -> None:
     values = ExactSampler().gaussian(200_000, sigma)
     assert p_value(values, lambda x: np.exp(-((x / float(sigma)) ** 2) / 2), 60) > 1e-7
     assert p_value(values, lambda x: np.exp(-((x / (1.05 * float(sigma))) ** 2) / 2), 60) < 1e-7
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
+
+CHOICES = [(F(3, 10), 40), (F(7, 2), 40), (F(10**6), 10**7), (F(2**60), 2**62), (F(1, 1000), 10**6)]
+
+
+def gaps_of(penalties: np.ndarray) -> list[list[int]]:
+    return [[int(x) - int(min(row)) for x in row] for row in penalties]
+
+
+@pytest.mark.parametrize(("scale", "reach"), CHOICES, ids=str)
+@pytest.mark.parametrize("places", [1, 2, 300])
+def test_choices_same_bits(scale: F, reach: int, places: int) -> None:
+    rng = random.Random(11)
+    penalties = np.array([[rng.randrange(-reach, reach + 1) for _ in range(places)] for _ in range(60)])
+    words = np.frombuffer(replay(12)(8 * 60), "<u8")
+    expected = [
+        weighted_place(int(word), 64, gaps, scale, os.urandom)
+        for word, gaps in zip(words, gaps_of(penalties), strict=True)
+    ]
+    for kind in (np.int64, object):
+        assert ExactSampler(replay(12)).choose(penalties.astype(kind), scale).tolist() == expected
+
+
+@pytest.mark.parametrize("place", [1, 7, 250])
+def test_a_border_between_choices_is_decided_by_more_bits(place: int) -> None:
+    """The word that holds the border before a place is decided by the bits that follow it, and no float is asked."""
+    gaps, scale = [i * i % 97 for i in range(300)], F(31)
+    with decimal.localcontext() as context:
+        context.prec = 50
+        weights = [(-decimal.Decimal(gap) / 31).exp() for gap in gaps]
+        border = int(sum(weights[:place]) / sum(weights) * 2**64)
+    for word, rest, expected in [
+        (border, b"\x00" * 8, place - 1),
+        (border, b"\xff" * 8, place),
+        (border - 1, b"\xff" * 8, place - 1),
+        (border + 1, b"\x00" * 8, place),
+    ]:
+        stream = iter([word.to_bytes(8, "little")])
+        sampler = ExactSampler(lambda n, stream=stream, rest=rest: next(stream, rest))
+        assert sampler.choose(np.array([gaps]), scale)[0] == expected
+
+
+def test_a_choice_far_out_is_still_exact() -> None:
+    """Weights far below what a float holds are told apart when the bits lead there."""
+    far = [0, 2000, 2001, 2002]  # exp(-2000) is below 2^-2885
+    with decimal.localcontext() as context:
+        context.prec = 1000
+        rest = sum((-decimal.Decimal(gap)).exp() for gap in far[1:])
+        share = (rest - (-decimal.Decimal(2000)).exp()) / (1 + rest)
+        bits = int((1 - share * decimal.Decimal("0.99")) * 2**3200)
+    stream = [(bits >> (3200 - 64 * (i + 1)) & (1 << 64) - 1).to_bytes(8, "little") for i in range(50)]
+    words = iter(stream)
+    assert ExactSampler(lambda n: next(words)).choose(np.array([far]), F(1)).tolist() == [2]
+
+
+def test_choices_of_equals_are_even() -> None:
+    chosen = ExactSampler().choose(np.zeros((200_000, 7), np.int64), F(1, 1000))
+    counts = np.bincount(chosen, minlength=7)
+    assert chi2.sf(((counts - 200_000 / 7) ** 2 / (200_000 / 7)).sum(), 6) > 1e-7
+
+
+def test_no_choices() -> None:
+    assert ExactSampler().choose(np.zeros((0, 3), np.int64), F(1)).tolist() == []
+    with pytest.raises(ValueError, match="scale"):
+        ExactSampler().choose(np.zeros((1, 3), np.int64), F(0))
+
+
+def test_the_likeliest_place() -> None:
+    penalties = np.array([[3, 1, 2], [0, 0, 5], [5, 5, 5], [1, 0, 0]])
+    assert likeliest(penalties).tolist() == [1, 0, 1, 1]
+    assert likeliest(penalties.astype(object)).tolist() == [1, 0, 1, 1]
