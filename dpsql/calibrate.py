@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.analysis.sensitivity import Claim, Neighboring, claims, row_norm, selection_keys
+from dpsql.analysis.sensitivity import Claim, Neighboring, claims, selection_keys
 from dpsql.errors import InvalidParameter
 from dpsql.plan.expr import ONE
 from dpsql.plan.nodes import Gather, Sum, cells_of
@@ -69,8 +69,8 @@ class Calibrated:
         bundles = tuple(Bundle(tuple(places[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
         selection = None
         if self.selection is not None and self.gather.selection is not None:
-            repeat = max(1, self.gather.listed.count) if self.gather.listed is not None else 1
-            selection = KeySelection(places[self.gather.selection.cell], self.selection, repeat)
+            selected = self.gather.selection
+            selection = KeySelection(places[selected.cell], self.selection, len(selected.keys))
         return Spec(self.grids, bundles, selection)
 
 
@@ -160,7 +160,7 @@ def _scale(mechanism: Mechanism) -> Fraction:
 def _shifts(gather: Gather, share: Share, relation: Neighboring) -> dict[str, int]:
     """By how much each bundle is finer than its noise needs, keyed by its first cell."""
     limits = {
-        bundle.cells[0]: (row_norm(bundle) * (ONE if part.weighted else 1)).bit_length() - 1 - LEAST_STEPS
+        bundle.cells[0]: (bundle.row_linf * (ONE if part.weighted else 1)).bit_length() - 1 - LEAST_STEPS
         for part in gather.parts
         if isinstance(part, Sum)
         for bundle in part.bundles
@@ -185,9 +185,7 @@ def _grids(gather: Gather) -> dict[str, Fraction]:
         if isinstance(part, Sum):
             weight = Fraction(1, ONE) if part.weighted else Fraction(1)
             for bundle in part.bundles:
-                value = getattr(bundle, "value", None)
-                step = (value.grid if value is not None else Fraction(1)) * weight * (1 << bundle.shift)
-                grids |= dict.fromkeys(bundle.cells, step)
+                grids |= dict.fromkeys(bundle.cells, bundle.grid * weight * (1 << bundle.shift))
         else:
             grids[part.cell] = Fraction(1, ONE) if part.weighted else Fraction(1)
     return grids

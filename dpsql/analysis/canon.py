@@ -34,7 +34,21 @@ from dpsql.plan.expr import (
     conjunction,
     conjuncts,
 )
-from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.measures import (
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
+    MeanValues,
+    Measure,
+    PairValues,
+    Quantile,
+    SumValues,
+    Truth,
+    VarianceValues,
+)
 from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Gather, Node, Sum, Weigh
 from dpsql.plan.relations import (
     Expand,
@@ -53,7 +67,7 @@ from dpsql.plan.relations import (
     Table,
     UnitWindow,
 )
-from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows
+from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, measure_args
 from dpsql.types import integer_range
 
 VERSION = 1
@@ -90,17 +104,38 @@ def canonical_expr(expr: Expr) -> str:
 
 
 def canonical_measure(measure: Measure) -> str:
+    args = ",".join(canonical_expr(arg) for arg in measure_args(measure))
+    return f"{_function(measure)}({args})"
+
+
+def _function(measure: Measure) -> str:
+    """Everything about a measure but its arguments."""
     match measure:
         case CountRows():
             return "count_rows"
         case CountDistinctUnits():
             return "count_units"
-        case CountValues(arg):
-            return f"count({canonical_expr(arg)})"
-        case SumValues(arg):
-            return f"sum({canonical_expr(arg)})"
-        case MeanValues(arg):
-            return f"mean({canonical_expr(arg)})"
+        case CountValues():
+            return "count"
+        case SumValues():
+            return "sum"
+        case MeanValues():
+            return "mean"
+        case DistinctValues():
+            return f"distinct_{measure.function}"
+        case VarianceValues():
+            return f"variance:{measure.sample}:{measure.root}"
+        case PairValues():
+            return measure.function.value
+        case Truth():
+            return f"truth:{measure.every}"
+        case Quantile():
+            fractions = " ".join(map(str, measure.fractions))
+            return f"quantile:{fractions}:{measure.discrete}:{measure.is_list}"
+        case Extreme():
+            return f"extreme:{measure.high}"
+        case Frequent():
+            return f"frequent:{measure.shape}:{measure.most}"
         case _:
             assert_never(measure)
 

@@ -12,9 +12,10 @@ from typing import assert_never
 
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import InternalError, UnboundedContribution
+from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import ONE
-from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
-from dpsql.plan.nodes import CountUnits, Gather, Norm, Sum, Weigh
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum, Weigh
+from dpsql.plan.relations import Rows
 from dpsql.privacy.mechanisms import Sensitivity
 
 
@@ -52,7 +53,7 @@ def claims(gather: Gather, relation: Neighboring) -> tuple[Claim, ...]:
                 for bundle in part.bundles:
                     norms = _bundle_norms(part, bundle, gather)
                     single = not gather.keys and len(bundle.cells) == 1
-                    result.append(Claim(bundle.cells, _between(norms, relation, _non_negative(bundle), single)))
+                    result.append(Claim(bundle.cells, _between(norms, relation, bundle.non_negative, single)))
             case CountUnits():
                 norms = _unit_norms(part, gather)
                 result.append(Claim(part.cells, _between(norms, relation, True, not gather.keys)))
@@ -69,58 +70,51 @@ def selection_keys(gather: Gather) -> int:
     return _groups_per_unit(part, gather)
 
 
-def row_norm(bundle: Bundle) -> int:
-    """The largest L1 norm, and so the largest L2 norm, that one row can have in the bundle's cells."""
-    match bundle:
-        case CountBundle():
-            return 1
-        case SumBundle():
-            return max(abs(bundle.value.lower), abs(bundle.value.upper), 1)
-        case MomentBundle():
-            return bundle.value.upper - bundle.value.lower
-        case _:
-            assert_never(bundle)
-
-
-def _non_negative(bundle: Bundle) -> bool:
-    return not isinstance(bundle, SumBundle) or bundle.value.lower >= 0
-
-
 def _listed_groups(gather: Gather) -> int | None:
     """How many groups there are, where all keys are listed; cells of other groups never leave."""
-    return len(gather.listed.rows) if gather.listed is not None and gather.selection is None else None
+    return gather.listed.count if gather.listed is not None and gather.selection is None else None
 
 
 def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
     """Rows are weighted, then each component is divided by 2^shift toward zero: no norm grows by it."""
-    largest = row_norm(bundle)
     if isinstance(part.input, Weigh):
-        norms = _weighted(part.input, part.keys, largest, _listed_groups(gather))
+        norms = _weighted(part.input, part.keys, bundle, _listed_groups(gather))
     else:
-        rows = unit_facts(part.input).rows
-        if rows is None:
-            raise UnboundedContribution("the rows that one privacy unit adds have no bound")
-        norms = _Norms(rows * largest, (rows * largest) ** 2, rows * largest)
+        # Wherever a unit's rows lie, their norms add up at most.
+        rows = _rows_per_unit(part.input)
+        norms = _Norms(rows * bundle.row_l1, rows**2 * bundle.row_l2_squared, rows * bundle.row_linf)
     scale = 1 << bundle.shift
     return _Norms(norms.l1 // scale, norms.l2_squared // scale**2, norms.linf // scale)
 
 
-def _weighted(weigh: Weigh, keys: tuple[str, ...], largest: int, groups: int | None) -> _Norms:
+def _rows_per_unit(node: Rows | Distinct) -> int:
+    """Of distinct pairs, those that only this unit brings come and go with it: at most as many as it keeps."""
+    if isinstance(node, Distinct) and node.limit is not None:
+        return node.limit
+    rows = unit_facts(node.input if isinstance(node, Distinct) else node).rows
+    if rows is None:
+        raise UnboundedContribution("the rows that one privacy unit adds have no bound")
+    return rows
+
+
+def _weighted(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups: int | None) -> _Norms:
+    """From the norm of the unit's weighted rows per group, w n_g, to that of its cells: in each group the norm of a sum
+    of rows is at most w n_g times the largest row's."""
     most = weigh.rows * ONE
-    norm = most * largest
+    norms = _Norms(most * bundle.row_l1, most**2 * bundle.row_l2_squared, most * bundle.row_linf)
     match weigh.norm:
         case Norm.L1:
-            return _Norms(norm, norm**2, norm)
+            return norms
         case Norm.L2:
             # Groups finer than the weights' only lower the norm; coarser ones could raise it.
             if not set(weigh.keys) <= set(keys):
                 raise UnboundedContribution("the weights were made for other groups")
             if not weigh.keys:
-                return _Norms(norm, norm**2, norm)
+                return norms
             # Whole numbers n_g: sum(w n_g) <= sum(w n_g^2) = (w |n|)^2 / w <= most^2, as w >= 1 or nothing is added.
             # Over G groups the L1 norm is at most the root of G times the L2 norm.
             spread = most if groups is None else min(most, isqrt(max(1, groups)) + 1)
-            return _Norms(norm * spread, norm**2, norm)
+            return _Norms(norms.l1 * spread, norms.l2_squared, norms.linf)
         case _:
             assert_never(weigh.norm)
 
@@ -146,7 +140,7 @@ def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
         bounds.append(part.limit)
     listed = {f.name for f in gather.listed.keys} if gather.listed is not None else set()
     if gather.listed is not None and set(part.keys) <= listed:
-        bounds.append(max(1, len(gather.listed.rows)))
+        bounds.append(max(1, gather.listed.count))
     if not bounds:
         raise UnboundedContribution("the groups that one privacy unit reaches have no bound")
     return min(bounds)

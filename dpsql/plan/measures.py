@@ -1,10 +1,13 @@
-"""What is asked of a group (measures), and the integer cells that answer it (bundles)."""
+"""What is asked of a group: one frozen value per aggregate. The integer cells that answer them are in `bundles`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from typing import Literal
 
-from dpsql.plan.expr import Expr, Quantise
+from dpsql.plan.expr import Expr
 from dpsql.span import Span
 
 
@@ -25,8 +28,9 @@ class CountValues:
 
 @dataclass(frozen=True)
 class CountDistinctUnits:
-    """COUNT(DISTINCT unit)."""
+    """COUNT(DISTINCT unit): units that have a row in the group, and with `where` one for which it holds."""
 
+    where: Expr | None = None
     span: Span | None = field(default=None, compare=False)
 
 
@@ -44,61 +48,141 @@ class MeanValues:
     text: str = field(default="…", compare=False)
 
 
-Measure = CountRows | CountValues | CountDistinctUnits | SumValues | MeanValues
-
-
 @dataclass(frozen=True)
-class CountBundle:
-    """1 for each row, or for each row where `present` is not NULL."""
+class DistinctValues:
+    """COUNT, SUM or AVG(DISTINCT …) of the distinct values of `args`; rows where the first of them is NULL are none.
 
-    cell: str
-    present: Expr | None
-    shift: int = 0
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.cell,)
-
-
-@dataclass(frozen=True)
-class SumBundle:
-    """v for each row."""
-
-    cell: str
-    value: Quantise
-    shift: int = 0
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.cell,)
-
-
-@dataclass(frozen=True)
-class MomentBundle:
-    """(v - lower, upper - v), and upper - lower where v is NULL: one row has L1 norm upper - lower in all.
-
-    COUNT, SUM and AVG are all linear in these (Kulesza et al. 2024, with a third part for COUNT(*)). With `null_as`,
-    NULL counts as that many steps instead: 0, where only COUNT(*) and SUM are asked, needs no third cell.
+    Several columns are (1, a, b, …), with NULL in the place of 1 where a row does not count.
     """
 
-    above: str
-    below: str
-    missing: str | None
-    value: Quantise
-    shift: int = 0
-    null_as: int | None = None
+    function: Literal["count", "sum", "mean"]
+    args: tuple[Expr, ...]
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
 
     def __post_init__(self) -> None:
-        if self.value.lower == self.value.upper:
-            raise ValueError("moments need bounds that are apart")
-        if self.null_as is not None and not self.value.lower <= self.null_as <= self.value.upper:
-            raise ValueError("what stands for NULL is within the bounds")
-        if self.null_as is not None and self.missing is not None:
-            raise ValueError("NULL is counted once")
+        if not self.args or (self.function != "count" and len(self.args) != 1):
+            raise ValueError("distinct values that are summed are those of one expression")
+
+
+@dataclass(frozen=True)
+class VarianceValues:
+    """VAR_POP and VAR_SAMP (`sample`), and with `root` STDDEV_POP and STDDEV_SAMP."""
+
+    arg: Expr
+    sample: bool
+    root: bool
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+
+class PairFunction(Enum):
+    """Of the rows where both values are there; REGR_SLOPE(y, x) and the others of its kind take y first."""
+
+    COVAR_POP = "covar_pop"
+    COVAR_SAMP = "covar_samp"
+    CORR = "corr"
+    SLOPE = "regr_slope"
+    INTERCEPT = "regr_intercept"
+    R2 = "regr_r2"
+    COUNT = "regr_count"
+    AVGX = "regr_avgx"
+    AVGY = "regr_avgy"
+    SXX = "regr_sxx"
+    SYY = "regr_syy"
+    SXY = "regr_sxy"
+
+
+@dataclass(frozen=True)
+class PairValues:
+    function: PairFunction
+    y: Expr
+    x: Expr
+    span: Span | None = field(default=None, compare=False)
+    texts: tuple[str, str] = field(default=("…", "…"), compare=False)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """BOOL_AND (`every`) and BOOL_OR of 0 and 1."""
+
+    arg: Expr
+    every: bool
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """MEDIAN, PERCENTILE_CONT and _DISC (`discrete`), QUANTILE: the values at these fractions of a group's rows."""
+
+    arg: Expr
+    fractions: tuple[Fraction, ...]
+    discrete: bool
+    is_list: bool
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.fractions or any(not 0 <= fraction <= 1 for fraction in self.fractions):
+            raise ValueError("fractions lie between 0 and 1")
+        if not self.is_list and len(self.fractions) != 1:
+            raise ValueError("several fractions make a list")
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        return (self.above, self.below) if self.missing is None else (self.above, self.below, self.missing)
+    def container(self) -> Literal["list"] | None:
+        return "list" if self.is_list else None
 
 
-Bundle = CountBundle | SumBundle | MomentBundle
+@dataclass(frozen=True)
+class Extreme:
+    """MIN, or MAX (`high`)."""
+
+    arg: Expr
+    high: bool
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    @property
+    def container(self) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Frequent:
+    """MODE, APPROX_TOP_K with its number `most`, and HISTOGRAM."""
+
+    arg: Expr
+    most: int | None
+    shape: Literal["mode", "top", "histogram"]
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    def __post_init__(self) -> None:
+        if (self.most is None) == (self.shape == "top"):
+            raise ValueError("the most frequent values have a number, and nothing else has")
+
+    @property
+    def container(self) -> Literal["list", "map"] | None:
+        return None if self.shape == "mode" else "list" if self.shape == "top" else "map"
+
+
+Measure = (
+    CountRows
+    | CountValues
+    | CountDistinctUnits
+    | SumValues
+    | MeanValues
+    | DistinctValues
+    | VarianceValues
+    | PairValues
+    | Truth
+    | Quantile
+    | Extreme
+    | Frequent
+)
+
+
+def container_of(measure: Measure) -> Literal["list", "map"] | None:
+    """What the answer is made of: None where it is one value."""
+    return measure.container if isinstance(measure, Quantile | Frequent) else None

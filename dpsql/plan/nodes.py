@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import UID, WEIGHT
-from dpsql.plan.measures import Bundle, Measure
+from dpsql.plan.measures import Measure
 from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, row_fields
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT
@@ -63,7 +64,9 @@ class Weigh:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct pairs of (group, `column`) over all units, of which each unit brings at most `limit`.
+    """The distinct pairs of (group, values of `columns`) over all units, of which each unit brings at most `limit`.
+
+    Rows where the first column is NULL bring none. Without a limit, a unit brings as many as it has rows.
 
     Stability: a unit keeps the pairs that come first by hash of (id, pair), then by value: a function of its own rows.
     So a unit adds or removes at most `limit` rows, whatever the others hold (SOUNDNESS 4).
@@ -71,12 +74,15 @@ class Distinct:
 
     input: Rows
     keys: tuple[str, ...]
-    column: str
-    limit: int
+    columns: tuple[str, ...]
+    limit: int | None
 
     def __post_init__(self) -> None:
-        if self.limit < 1 or not {f.name for f in row_fields(self.input)}.issuperset((*self.keys, self.column)):
-            raise ValueError("distinct values are those of a column, at least one for each unit")
+        names = {f.name for f in row_fields(self.input)}
+        if not self.columns or not names.issuperset((*self.keys, *self.columns)):
+            raise ValueError("distinct values are those of columns")
+        if self.limit is not None and (self.limit < 1 or UID not in names):
+            raise ValueError("a limit is for each unit, and at least one value")
 
 
 @dataclass(frozen=True)
@@ -235,7 +241,7 @@ def fields(node: Node) -> tuple[Field, ...]:
         case Weigh():
             return (*row_fields(node.input), Field(WEIGHT, BIGINT))
         case Distinct():
-            kept = (*node.keys, node.column)
+            kept = (*node.keys, *node.columns)
             return tuple(f for f in row_fields(node.input) if f.name in kept)
         case Aggregate():
             return tuple(Field(key.name, key.expr.type) for key in node.keys)

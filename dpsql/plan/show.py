@@ -6,6 +6,7 @@ import datetime as dt
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -26,16 +27,19 @@ from dpsql.plan.expr import (
     Quantise,
 )
 from dpsql.plan.measures import (
-    Bundle,
-    CountBundle,
     CountDistinctUnits,
     CountRows,
     CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
     MeanValues,
     Measure,
-    MomentBundle,
-    SumBundle,
+    PairValues,
+    Quantile,
     SumValues,
+    Truth,
+    VarianceValues,
 )
 from dpsql.plan.nodes import (
     Aggregate,
@@ -68,7 +72,7 @@ from dpsql.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
-from dpsql.plan.walk import inputs
+from dpsql.plan.walk import inputs, measure_args
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.schema.model import EngineTable, Source
 from dpsql.types import Kind, Type
@@ -129,7 +133,8 @@ def _node(node: Node) -> list[str]:
             sets = ", ".join(f"({', '.join(sorted(names))})" for names in node.sets)
             return [f"Expand to the grouping sets {sets}"]
         case Distinct():
-            return [f"Distinct {node.column}, at most {node.limit} for each unit{_by(', '.join(node.keys))}"]
+            limit = "" if node.limit is None else f", at most {node.limit} for each unit"
+            return [f"Distinct {', '.join(node.columns)}{_by(', '.join(node.keys))}{limit}"]
         case Aggregate():
             keys = ", ".join(_named(key.name, key.expr) for key in node.keys)
             return [f"Aggregate{_by(keys)}", *(show_measure(measure) for measure in node.measures)]
@@ -231,17 +236,34 @@ def _factor(listed: Factor) -> str:
 
 
 def show_measure(measure: Measure) -> str:
+    args = ", ".join(show_expr(arg) for arg in measure_args(measure))
     match measure:
         case CountRows():
             return "count rows"
-        case CountValues(arg):
-            return f"count {show_expr(arg)}"
-        case CountDistinctUnits():
-            return "count units"
-        case SumValues(arg):
-            return f"sum {show_expr(arg)}"
-        case MeanValues(arg):
-            return f"mean {show_expr(arg)}"
+        case CountDistinctUnits(where):
+            return "count units" if where is None else f"count units where {args}"
+        case CountValues():
+            return f"count {args}"
+        case SumValues():
+            return f"sum {args}"
+        case MeanValues():
+            return f"mean {args}"
+        case DistinctValues():
+            return f"{measure.function} distinct {args}"
+        case VarianceValues():
+            name = "standard deviation" if measure.root else "variance"
+            return f"{name} {args}, of a {'sample' if measure.sample else 'population'}"
+        case PairValues():
+            return f"{measure.function.value} {args}"
+        case Truth():
+            return f"{'every' if measure.every else 'any'} {args}"
+        case Quantile():
+            kind = "discrete quantile" if measure.discrete else "quantile"
+            return f"{kind} {args} at {', '.join(map(str, measure.fractions))}{' as a list' if measure.is_list else ''}"
+        case Extreme():
+            return f"{'max' if measure.high else 'min'} {args}"
+        case Frequent():
+            return f"{measure.shape} {args}" + ("" if measure.most is None else f", {measure.most} at most")
         case _:
             assert_never(measure)
 
@@ -257,6 +279,13 @@ def _bundle(bundle: Bundle) -> str:
         case MomentBundle():
             null = "" if bundle.null_as is None else f", NULL as {bundle.null_as}"
             return f"{', '.join(bundle.cells)}: moments of {show_expr(bundle.value)}{null}{shift}"
+        case VarianceBundle():
+            return f"{', '.join(bundle.cells)}: squares of {show_expr(bundle.value)}{shift}"
+        case CovarianceBundle():
+            one, other = (
+                f"{show_expr(value)} (times {scale})" for value, scale in zip(bundle.values, bundle.scales, strict=True)
+            )
+            return f"{', '.join(bundle.cells)}: products of {one} and {other}{shift}"
         case _:
             assert_never(bundle)
 

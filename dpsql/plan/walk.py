@@ -114,7 +114,9 @@ def measure_args(measure: Measure) -> tuple[Expr, ...]:
             return measure.args
         case PairValues():
             return (measure.y, measure.x)
-        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | Quantile() | Extreme() | Frequent():
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+            return (measure.arg,)
+        case Quantile() | Extreme() | Frequent():
             return (measure.arg,)
         case _:
             assert_never(measure)
@@ -130,7 +132,9 @@ def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:
             return replace(measure, args=tuple(map(change, measure.args)))
         case PairValues():
             return replace(measure, y=change(measure.y), x=change(measure.x))
-        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | Quantile() | Extreme() | Frequent():
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+            return replace(measure, arg=change(measure.arg))
+        case Quantile() | Extreme() | Frequent():
             return replace(measure, arg=change(measure.arg))
         case _:
             assert_never(measure)

@@ -1,13 +1,13 @@
 """From a release's noisy cells to answers and their errors: post-processing, so nothing here costs anything.
 
-Values are worked out in exact rationals where the type is exact. Errors come from noise scales and released values
-only (SOUNDNESS 11); they do not include what clipping took away.
+Sums are worked out in exact rationals, all else in doubles. Errors come from noise scales and released values only
+(SOUNDNESS 11), to first order; they do not include what clipping took away.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -15,13 +15,15 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.plan.recipes import Linear, Mean, Recipe
+from dpsql.plan.measures import PairFunction
+from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe, Terms, Variance
+from dpsql.post.duals import Dual, Floats
 from dpsql.privacy.mechanisms import interval_factor, standard_error
 from dpsql.privacy.release import Release
 from dpsql.types import BIGINT, Kind, Type
 
 Values = list[Any]
-Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -34,38 +36,93 @@ class Estimates:
     high: Values
 
 
+@dataclass(frozen=True)
+class _Cells:
+    """A release's columns by name, with the standard error of each in the units of its values."""
+
+    release: Release
+    places: Mapping[str, int]
+    noise: dict[str, float] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)  # half of the 95 % interval, in standard errors
+
+    def __post_init__(self) -> None:
+        spec = self.release.spec
+        mechanisms = {place: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
+        for cell, place in self.places.items():
+            if place in mechanisms:
+                self.noise[cell] = standard_error(mechanisms[place]) * float(spec.grids[place])
+                self.factors[cell] = interval_factor(mechanisms[place])
+
+    def dual(self, terms: Terms) -> Dual:
+        groups = len(self.release.keys)
+        value, gradient = np.zeros(groups), {}
+        for cell, coefficient in terms:
+            place = self.places[cell]
+            value = value + self.release.cells[place] * float(coefficient * self.release.spec.grids[place])
+            gradient[cell] = np.full(groups, float(coefficient))
+        return Dual(value, gradient)
+
+    def exact(self, terms: Terms) -> list[Fraction]:
+        places = [self.places[cell] for cell, _ in terms]
+        grids = self.release.spec.grids
+        weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, places, strict=True)]
+        rows = zip(*(self.release.cells[place].tolist() for place in places), strict=True) if places else None
+        if rows is None:
+            return [Fraction(0)] * len(self.release.keys)
+        return [sum((w * c for w, c in zip(weights, row, strict=True)), Fraction(0)) for row in rows]
+
+    def half_width(self, dual: Dual) -> Floats:
+        factor = max((self.factors[cell] for cell in dual.gradient), default=0.0)
+        return factor * dual.stderr(self.noise)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A recipe's result: `known` where there is one, within [lower, upper] whatever the noise."""
+
+    dual: Dual
+    known: Mask
+    lower: Floats | float = -np.inf
+    upper: Floats | float = np.inf
+
+
 def estimate(recipe: Recipe, release: Release, columns: tuple[str, ...], nonnegative: bool = False) -> Estimates:
-    match recipe:
-        case Linear():
-            return _linear(recipe, release, columns, nonnegative)
-        case Mean():
-            return _mean(recipe, release, columns)
-        case _:
-            assert_never(recipe)
+    cells = _cells(release, columns)
+    if isinstance(recipe, Evidence):
+        return _evidence(recipe, cells)
+    answer = _answer(recipe, cells)
+    if isinstance(recipe, Variance) and recipe.root:
+        return _deviation(recipe, answer, cells)
+    half = cells.half_width(answer.dual)
+    low, high = answer.dual.value - half, answer.dual.value + half
+    if isinstance(recipe, Linear):
+        values = [max(value, Fraction(0)) if nonnegative else value for value in cells.exact(recipe.terms)]
+        typed: Values = [_typed(value, recipe.type) for value in values]
+        if nonnegative:
+            shown = np.maximum(answer.dual.value, 0.0)
+            low, high = shown - half, shown + half
+        return Estimates(typed, answer.dual.stderr(cells.noise).tolist(), low.tolist(), high.tolist())
+    bounded = (np.clip(bound, answer.lower, answer.upper) for bound in (low, high))
+    return Estimates(*(_listed(c, answer.known)
+                       for c in (answer.dual.value, answer.dual.stderr(cells.noise), *bounded)))  # fmt: skip
 
 
-def _noise(release: Release, place: int) -> tuple[float, float]:
-    """The standard error of a cell in the units of its values, and its interval's half-width in standard errors."""
-    mechanism = next(b.mechanism for b in release.spec.bundles if place in b.columns)
-    return standard_error(mechanism) * float(release.spec.grids[place]), interval_factor(mechanism)
+def covariance(one: Recipe, other: Recipe, release: Release, columns: tuple[str, ...]) -> list[float | None]:
+    """How the noise moves two answers together, in every group; None where one of them has no answer or no error."""
+    groups = len(release.keys)
+    if isinstance(one, Evidence) or isinstance(other, Evidence):
+        return [None] * groups
+    cells = _cells(release, columns)
+    first, second = _answer(one, cells), _answer(other, cells)
+    return _listed(first.dual.covariance(second.dual, cells.noise), first.known & second.known)
 
 
-def _linear(recipe: Linear, release: Release, columns: tuple[str, ...], nonnegative: bool) -> Estimates:
-    places = [columns.index(cell) for cell, _ in recipe.terms]
-    weights = [coefficient * release.spec.grids[p] for (_, coefficient), p in zip(recipe.terms, places, strict=True)]
-    variance, factor = 0.0, 0.0
-    for (_, coefficient), place in zip(recipe.terms, places, strict=True):
-        error, factor_here = _noise(release, place)
-        variance += (float(coefficient) * error) ** 2
-        factor = max(factor, factor_here)
-    stderr = math.sqrt(variance)
-    cells = [release.cells[place].tolist() for place in places]
-    exact = [sum((w * c for w, c in zip(weights, row, strict=True)), Fraction(0)) for row in zip(*cells, strict=True)]
-    if nonnegative:
-        exact = [max(value, Fraction(0)) for value in exact]
-    low = [float(value) - factor * stderr for value in exact]
-    high = [float(value) + factor * stderr for value in exact]
-    return Estimates([_typed(value, recipe.type) for value in exact], [stderr] * len(exact), low, high)
+def _cells(release: Release, columns: tuple[str, ...]) -> _Cells:
+    return _Cells(release, {name: place for place, name in enumerate(columns)})
+
+
+def _listed(values: Floats, known: Mask) -> list[float | None]:
+    return [value if is_known else None for value, is_known in zip(values.tolist(), known.tolist(), strict=True)]
 
 
 def _typed(value: Fraction, type_: Type) -> Any:
@@ -77,25 +134,113 @@ def _typed(value: Fraction, type_: Type) -> Any:
     return float(value)
 
 
-def _mean(recipe: Mean, release: Release, columns: tuple[str, ...]) -> Estimates:
-    """The delta method: var(avg) = spread^2 * noise^2 * ((1 - p)^2 + p^2) / total^2, with p where avg stands."""
-    above, below = columns.index(recipe.above), columns.index(recipe.below)
-    lower, upper = float(recipe.lower), float(recipe.upper)
-    grid = float(release.spec.grids[above])
-    up, down = (release.cells[place].astype(np.float64) * grid for place in (above, below))
-    noise, factor = _noise(release, above)
-    result = Estimates([], [], [], [])
-    for one, other in zip(up.tolist(), down.tolist(), strict=True):
-        total = one + other
-        if total <= 0:
-            for column in (result.values, result.stderr, result.low, result.high):
-                column.append(None)
-            continue
-        share = min(1.0, max(0.0, one / total))
-        mean = lower + (upper - lower) * share
-        stderr = (upper - lower) * noise * math.sqrt((1 - share) ** 2 + share**2) / total
-        result.values.append(mean)
-        result.stderr.append(stderr)
-        result.low.append(max(lower, mean - factor * stderr))
-        result.high.append(min(upper, mean + factor * stderr))
-    return result
+# --- each recipe as a function of its cells --------------------------------------------------------------------------
+
+
+def _answer(recipe: Linear | Mean | Variance | Paired, cells: _Cells) -> _Answer:
+    with np.errstate(all="ignore"):  # groups where nothing is left to divide by are masked
+        match recipe:
+            case Linear(terms):
+                dual = cells.dual(terms)
+                return _Answer(dual, np.ones(len(dual.value), np.bool_))
+            case Mean():
+                return _mean(recipe, cells)
+            case Variance():
+                return _variance(recipe, cells)
+            case Paired():
+                return _paired(recipe, cells)
+            case _:
+                assert_never(recipe)
+
+
+def _mean(recipe: Mean, cells: _Cells) -> _Answer:
+    count, lower, upper = cells.dual(recipe.count), float(recipe.lower), float(recipe.upper)
+    mean = (cells.dual(recipe.first) / count).plus(float(recipe.center)).clipped(lower, upper)
+    return _Answer(mean, count.value > 0, lower, upper)
+
+
+def _variance(recipe: Variance, cells: _Cells) -> _Answer:
+    count = cells.dual(recipe.count)
+    mean = cells.dual(recipe.first) / count
+    spread = (cells.dual(recipe.second) / count - mean * mean).clipped(0.0, float(recipe.most))
+    most: Floats | float = float(recipe.most)
+    known = count.value > (1 if recipe.sample else 0)
+    if recipe.sample:
+        correction = count / count.plus(-1.0)
+        spread, most = spread * correction, most * correction.value
+    if recipe.root:
+        # Below its own error a variance is not told from 0, and the root's derivative is taken there.
+        spread, most = spread.root(spread.stderr(cells.noise)), np.sqrt(most)
+    return _Answer(spread, known, 0.0, most)
+
+
+def _deviation(recipe: Variance, answer: _Answer, cells: _Cells) -> Estimates:
+    """The interval of a standard deviation is the root of the variance's, which holds near 0 too."""
+    square = _answer(Variance(recipe.count, recipe.first, recipe.second, recipe.most, recipe.sample, False), cells)
+    half = cells.half_width(square.dual)
+    with np.errstate(all="ignore"):
+        ends = (square.dual.value - half, square.dual.value + half)
+        low, high = (np.sqrt(np.clip(end, square.lower, square.upper)) for end in ends)
+    columns = (answer.dual.value, answer.dual.stderr(cells.noise), low, high)
+    return Estimates(*(_listed(column, answer.known) for column in columns))
+
+
+def _paired(recipe: Paired, cells: _Cells) -> _Answer:
+    n = cells.dual(recipe.count)
+    y_mean, x_mean = cells.dual(recipe.y.first) / n, cells.dual(recipe.x.first) / n
+    y_half, x_half = float(recipe.y.half), float(recipe.x.half)
+    y_spread = (cells.dual(recipe.y.second) / n - y_mean * y_mean).clipped(0.0, y_half**2)
+    x_spread = (cells.dual(recipe.x.second) / n - x_mean * x_mean).clipped(0.0, x_half**2)
+    together = (cells.dual(recipe.product) / n - y_mean * x_mean).clipped(-y_half * x_half, y_half * x_half)
+    known = n.value > 0
+    sloped = known & (x_spread.value > 0)
+    y_center, x_center = float(recipe.y.center), float(recipe.x.center)
+    # A covariance is at most the product of the deviations, and y's is at most half of its range.
+    steepest = y_half / np.sqrt(x_spread.value)
+    match recipe.function:
+        case PairFunction.COUNT:
+            return _Answer(n, np.ones(len(n.value), np.bool_))
+        case PairFunction.AVGY:
+            return _within(y_mean.plus(y_center), known, y_center - y_half, y_center + y_half)
+        case PairFunction.AVGX:
+            return _within(x_mean.plus(x_center), known, x_center - x_half, x_center + x_half)
+        case PairFunction.SYY:
+            return _Answer(y_spread * n, known, 0.0)
+        case PairFunction.SXX:
+            return _Answer(x_spread * n, known, 0.0)
+        case PairFunction.SXY:
+            return _Answer(together * n, known)
+        case PairFunction.COVAR_POP:
+            return _within(together, known, -y_half * x_half, y_half * x_half)
+        case PairFunction.COVAR_SAMP:
+            return _Answer(together * (n / n.plus(-1.0)), n.value > 1)
+        case PairFunction.CORR:
+            return _within(_correlation(together, y_spread, x_spread), sloped & (y_spread.value > 0), -1.0, 1.0)
+        case PairFunction.R2:
+            r = _correlation(together, y_spread, x_spread)
+            return _within(r * r, sloped & (y_spread.value > 0), 0.0, 1.0)
+        case PairFunction.SLOPE:
+            return _within(together / x_spread, sloped, -steepest, steepest)
+        case PairFunction.INTERCEPT:
+            slope = (together / x_spread).clipped(-steepest, steepest)
+            return _Answer(y_mean.plus(y_center) - slope * x_mean.plus(x_center), sloped)
+        case _:
+            assert_never(recipe.function)
+
+
+def _correlation(together: Dual, y_spread: Dual, x_spread: Dual) -> Dual:
+    none = np.zeros_like(together.value)
+    return (together / (y_spread.root(none) * x_spread.root(none))).clipped(-1.0, 1.0)
+
+
+def _within(dual: Dual, known: Mask, lower: Floats | float, upper: Floats | float) -> _Answer:
+    return _Answer(dual.clipped(lower, upper), known, lower, upper)
+
+
+def _evidence(recipe: Evidence, cells: _Cells) -> Estimates:
+    witnesses, count = cells.dual(recipe.witnesses), cells.dual(recipe.count)
+    beyond = witnesses.value > cells.half_width(witnesses)
+    answers: Values = [recipe.found if is_beyond else not recipe.found for is_beyond in beyond.tolist()]
+    values = [answer if known else None for answer, known in zip(answers, (count.value > 0).tolist(), strict=True)]
+    nothing: Values = [None] * len(values)
+    return Estimates(values, nothing, nothing, nothing)

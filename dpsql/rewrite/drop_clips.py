@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpsql.plan.bundles import CountBundle
 from dpsql.plan.expr import Column
-from dpsql.plan.measures import CountBundle
 from dpsql.plan.nodes import CountUnits, Distinct, Gather, Part, Sum, Weigh
 from dpsql.plan.relations import Filter, Join, Project, PublicScan, Rows, RowsHole, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
@@ -19,10 +19,10 @@ _PASSING = (Scan, PublicScan, RowsHole, Filter, Join)
 
 def drop_clips(gather: Gather) -> Gather:
     sums = [part for part in gather.parts if isinstance(part, Sum)]
-    if not sums or any(isinstance(part.input, Distinct) for part in sums):
-        return gather
-    rows = _rows(sums[0])
-    if not isinstance(rows, Project) or not all(isinstance(n, _PASSING) for n in walk_nodes(rows.input)):
+    rows = _rows(sums[0]) if sums else None
+    if not isinstance(rows, Project) or any(_rows(part) != rows for part in gather.all_parts):
+        return gather  # values are compared, or rows filtered, above the clip
+    if not all(isinstance(n, _PASSING) for n in walk_nodes(rows.input)):
         return gather
     free = _only_quantised(rows, sums) - _read_below(rows.input)
     if not free:
@@ -30,7 +30,7 @@ def drop_clips(gather: Gather) -> Gather:
     return _with_rows(gather, replace(rows, input=map_rows(rows.input, lambda node: _as_stored(node, free))))
 
 
-def _rows(part: Part) -> Rows:
+def _rows(part: Part) -> Rows | Distinct:
     return part.input.input if isinstance(part.input, Weigh) else part.input
 
 
@@ -41,8 +41,7 @@ def _only_quantised(rows: Project, sums: list[Sum]) -> frozenset[str]:
     for bundle in (bundle for part in sums for bundle in part.bundles):
         if isinstance(bundle, CountBundle):
             otherwise |= columns_of(bundle.present) if bundle.present is not None else frozenset()
-        elif isinstance(bundle.value.arg, Column):
-            quantised.add(bundle.value.arg.name)
+        quantised |= {value.arg.name for value in bundle.values if isinstance(value.arg, Column)}
     passed: set[str] = set()
     computed: set[str] = set()
     for column in rows.columns:

@@ -1,11 +1,7 @@
 """Turn measures into bundles of integer cells, and say how each measure is worked out from them.
 
-    COUNT(*), SUM(x), AVG(x)  →  one bundle (v - lower, upper - v, upper - lower where x is NULL)
-    SUM(x) alone              →  one cell, v
-    COUNT(x) alone            →  one cell, 1 where x is not NULL
-
-Measures of one argument share their cells, equal sums are computed and paid once, and COUNT(*) joins the
-first pair: a row has norm upper - lower in all of its cells, so the third part costs nothing.
+Measures of one argument share its bundle (`sums`), those of one pair of arguments theirs, equal sums are computed and
+paid once, and COUNT(*) joins the first bundle that can tell it.
 """
 
 from __future__ import annotations
@@ -14,152 +10,223 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.domains import node_domains
+from dpsql.analysis.domains import Domains, node_domains
 from dpsql.analysis.values import domain_of
-from dpsql.errors import UnboundedValues
+from dpsql.errors import InternalError
+from dpsql.plan.bundles import MOST_WIDE, Bundle, CountBundle
 from dpsql.plan.expr import Column, Expr, Quantise
 from dpsql.plan.measures import (
-    Bundle,
-    CountBundle,
     CountDistinctUnits,
     CountRows,
     CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
     MeanValues,
     Measure,
-    MomentBundle,
-    SumBundle,
+    PairFunction,
+    PairValues,
+    Quantile,
     SumValues,
+    Truth,
+    VarianceValues,
 )
-from dpsql.plan.recipes import Linear, Mean, Recipe
-from dpsql.plan.relations import Rows
-from dpsql.plan.walk import measure_args
+from dpsql.plan.recipes import Evidence, Linear, Paired, Recipe, Terms
+from dpsql.plan.relations import Project
 from dpsql.rewrite.grids import declared_grids, quantise
-from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT, DOUBLE, sum_type
+from dpsql.rewrite.need_bounds import need_bounds
+from dpsql.rewrite.sums import (
+    ROWS_CELL,
+    PairSums,
+    Sums,
+    averaged,
+    combined,
+    constant,
+    counted,
+    counted_pair,
+    multiplied,
+    one,
+    squared,
+    summed,
+)
+from dpsql.types import BIGINT, sum_type
 
 UNITS_CELL = "units"
+
+
+@dataclass(frozen=True)
+class UnitCount:
+    """Units to be counted in a cell: those with a row, or with one for which `where` holds."""
+
+    cell: str
+    where: Expr | None
+
+
+@dataclass(frozen=True)
+class DistinctSums:
+    """Bundles over the distinct values of some columns."""
+
+    columns: tuple[str, ...]
+    bundles: tuple[Bundle, ...]
 
 
 @dataclass(frozen=True)
 class Bundled:
     bundles: tuple[Bundle, ...]
     recipes: tuple[Recipe, ...]  # one per measure, in order
-    counts_units: bool
+    units: tuple[UnitCount, ...]
+    distinct: tuple[DistinctSums, ...]
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """How the cells of one argument give its count of values and of all rows, and its sum."""
-
-    bundle: Bundle
-    values: tuple[tuple[str, Fraction], ...]
-    rows: tuple[tuple[str, Fraction], ...] | None
-    total: tuple[tuple[str, Fraction], ...] | None
+def form_bundles(measures: tuple[Measure, ...], node: Project, assume: int | None) -> Bundled:
+    """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for."""
+    return _Former(measures, node, assume).bundled()
 
 
-def form_bundles(measures: tuple[Measure, ...], node: Rows) -> Bundled:
-    """`node` is the relation of the release's input rows, sanitised."""
-    env, grids = node_domains(node), declared_grids(node)
-    parts: dict[Expr, _Parts] = {}
-    args = list(dict.fromkeys(arg for measure in measures for arg in measure_args(measure)))
-    summed = [arg for arg in args if any(m.arg == arg for m in measures if isinstance(m, SumValues | MeanValues))]
-    wants_rows = any(isinstance(m, CountRows) for m in measures)
-    for number, arg in enumerate(args, 1):
-        domain = domain_of(arg, env)
-        if arg in summed:
-            _check_bounds(arg, domain, measures)
-            with_rows = wants_rows and not any(p.rows for p in parts.values())
-            grid = grids.get(arg.name) if isinstance(arg, Column) else None
-            parts[arg] = _sum_parts(arg, domain, grid, measures, f"c{number}", with_rows)
-        else:
-            parts[arg] = _count_parts(arg, domain, f"c{number}")
-    rows = next((p.rows for p in parts.values() if p.rows), None)
-    bundles = [p.bundle for p in parts.values()]
-    if wants_rows and rows is None:
-        bundles.append(CountBundle("rows", None))
-        rows = (("rows", Fraction(1)),)
-    recipes = tuple(_recipe(measure, parts, rows) for measure in measures)
-    return Bundled(_unique(bundles), recipes, any(isinstance(m, CountDistinctUnits) for m in measures))
+_Single = CountValues | SumValues | MeanValues | VarianceValues | Truth
+_PairKey = tuple[Expr, Expr]
 
 
-def _unique(bundles: list[Bundle]) -> tuple[Bundle, ...]:
-    return tuple(dict.fromkeys(bundles))
+class _Former:
+    def __init__(self, measures: tuple[Measure, ...], node: Project, assume: int | None) -> None:
+        self._measures, self._node, self._assume = measures, node, assume
+        self._env: Domains = node_domains(node, assume)
+        self._grids = declared_grids(node)
+        self._wants_rows = any(isinstance(m, CountRows) for m in measures)
+        self._rows: Terms | None = None
+        self._single = {m.arg: None for m in measures if isinstance(m, _Single)}
+        self._sums: dict[Expr, Sums] = {}
+        self._pairs: dict[_PairKey, PairSums] = {}
+        self._distinct: dict[tuple[Expr, ...], Sums] = {}
+        self._units: dict[Expr | None, str] = {}
+
+    def bundled(self) -> Bundled:
+        for number, arg in enumerate(self._single, 1):
+            self._sums[arg] = self._one_argument(arg, f"c{number}")
+            self._rows = self._rows or self._sums[arg].rows
+        for number, pair in enumerate({_pair(m): None for m in self._measures if isinstance(m, PairValues)}, 1):
+            self._pairs[pair] = self._two_arguments(pair, f"p{number}")
+            self._rows = self._rows or self._pairs[pair].rows
+        for number, args in enumerate({m.args: None for m in self._measures if isinstance(m, DistinctValues)}, 1):
+            self._distinct[args] = self._distinct_values(args, f"d{number}")
+        for measure in self._measures:
+            if isinstance(measure, CountDistinctUnits) and measure.where not in self._units:
+                number = len(self._units) + 1
+                self._units[measure.where] = UNITS_CELL if measure.where is None else f"{UNITS_CELL}{number}"
+        bundles = [s.bundle for s in self._sums.values()] + [pair.bundle for pair in self._pairs.values()]
+        if self._wants_rows and self._rows is None:
+            bundles.append(CountBundle(ROWS_CELL, None))
+            self._rows = one(ROWS_CELL)
+        return Bundled(
+            bundles=tuple(dict.fromkeys(bundles)),
+            recipes=tuple(self._recipe(measure) for measure in self._measures),
+            units=tuple(UnitCount(cell, where) for where, cell in self._units.items()),
+            distinct=tuple(DistinctSums(_names(args), (sums.bundle,)) for args, sums in self._distinct.items()),
+        )
+
+    # --- bundles -----------------------------------------------------------------------------------------------------
+
+    def _one_argument(self, arg: Expr, cell: str) -> Sums:
+        asked = [m for m in self._measures if isinstance(m, _Single) and m.arg == arg]
+        nullable = domain_of(arg, self._env).nullable
+        if all(isinstance(m, CountValues) for m in asked):
+            return counted(arg, nullable, cell)
+        squares = any(isinstance(m, VarianceValues) for m in asked)
+        value = self._quantised(arg, next(m for m in asked if not isinstance(m, CountValues)), squares)
+        if value.lower == value.upper:
+            return constant(value, counted(arg, nullable, cell))
+        if squares:
+            return squared(value, nullable, cell)
+        with_rows = self._wants_rows and self._rows is None
+        if all(isinstance(m, SumValues) for m in asked):
+            if not with_rows:
+                return summed(value, cell)
+            if nullable and value.lower <= 0 <= value.upper:
+                # A row without a value adds nothing to the sum, and is counted.
+                return averaged(value, nullable, cell, with_rows, null_as=0)
+        return averaged(value, nullable, cell, with_rows)
+
+    def _two_arguments(self, pair: _PairKey, cell: str) -> PairSums:
+        asked = [m for m in self._measures if isinstance(m, PairValues) and _pair(m) == pair]
+        nullable = any(domain_of(arg, self._env).nullable for arg in pair)
+        if all(m.function is PairFunction.COUNT for m in asked):
+            return counted_pair(*pair, nullable, cell)
+        first, second = (self._quantised(arg, asked[0], squares=True) for arg in pair)
+        return multiplied(first, second, nullable, cell)
+
+    def _distinct_values(self, args: tuple[Expr, ...], cell: str) -> Sums:
+        """Distinct rows hold no NULL in their first column."""
+        asked = [m for m in self._measures if isinstance(m, DistinctValues) and m.args == args]
+        count = Sums(CountBundle(cell, None), one(cell))
+        if all(m.function == "count" for m in asked):
+            return count
+        value = self._quantised(args[0], next(m for m in asked if m.function != "count"), squares=False)
+        if value.lower == value.upper:
+            return constant(value, count)
+        if all(m.function == "sum" for m in asked):
+            return summed(value, cell)
+        return averaged(value, False, cell, with_rows=False)
+
+    def _quantised(self, arg: Expr, asked: Measure, squares: bool) -> Quantise:
+        domain = domain_of(arg, self._env)
+        if not (domain.bounded and domain.type.is_number):
+            raise need_bounds(arg, asked, self._node, self._assume)
+        grid = self._grids.get(arg.name) if isinstance(arg, Column) else None
+        return quantise(arg, domain, grid, MOST_WIDE if squares else None)
+
+    # --- recipes -----------------------------------------------------------------------------------------------------
+
+    def _recipe(self, measure: Measure) -> Recipe:
+        match measure:
+            case CountRows():
+                assert self._rows is not None
+                return Linear(self._rows, BIGINT)
+            case CountDistinctUnits(where):
+                return Linear(one(self._units[where]), BIGINT)
+            case CountValues(arg):
+                return Linear(self._sums[arg].count, BIGINT)
+            case SumValues(arg):
+                return Linear(self._sums[arg].total, sum_type(arg.type))
+            case MeanValues(arg):
+                return self._sums[arg].mean
+            case VarianceValues(arg, sample, root):
+                return self._sums[arg].variance(sample, root)
+            case Truth(arg, every):
+                return _evidence(self._sums[arg], every)
+            case PairValues():
+                return self._paired(measure)
+            case DistinctValues(function, args):
+                sums = self._distinct[args]
+                if function == "mean":
+                    return sums.mean
+                return Linear(sums.count, BIGINT) if function == "count" else Linear(sums.total, sum_type(args[0].type))
+            case Quantile() | Extreme() | Frequent():
+                raise InternalError("this aggregate is a release of its own")
+            case _:
+                assert_never(measure)
+
+    def _paired(self, measure: PairValues) -> Recipe:
+        sums = self._pairs[_pair(measure)]
+        if measure.function is PairFunction.COUNT or sums.moments is None:
+            return Linear(sums.count, BIGINT)
+        first, second = sums.moments
+        y, x = (first, second) if _pair(measure)[0] == measure.y else (second, first)
+        return Paired(measure.function, sums.count, y, x, sums.product)
 
 
-def _count_parts(arg: Expr, domain: Domain, cell: str) -> _Parts:
-    """COUNT of something that is never NULL counts rows."""
-    if not domain.nullable:
-        one = (("rows", Fraction(1)),)
-        return _Parts(CountBundle("rows", None), one, one, None)
-    return _Parts(CountBundle(cell, arg), ((cell, Fraction(1)),), None, None)
+def _evidence(sums: Sums, every: bool) -> Evidence:
+    """BOOL_AND is false where there are zeros, BOOL_OR is true where there are ones."""
+    zeros = combined((sums.count, Fraction(1)), (sums.total, Fraction(-1)))
+    return Evidence(zeros if every else sums.total, sums.count, found=not every)
 
 
-def _sum_parts(
-    arg: Expr, domain: Domain, grid: Fraction | None, measures: tuple[Measure, ...], cell: str, with_rows: bool
-) -> _Parts:
-    value = quantise(arg, domain, grid)
-    if value.lower == value.upper:
-        return _constant_parts(value, _count_parts(arg, domain, cell))
-    only_sums = all(isinstance(m, SumValues) for m in measures if arg in measure_args(m))
-    if only_sums and not with_rows:
-        return _Parts(SumBundle(cell, value), (), None, ((cell, Fraction(1)),))
-    missing, null_as = None, None
-    if with_rows and domain.nullable:
-        if only_sums and value.lower <= 0 <= value.upper:
-            null_as = 0  # a row without a value adds nothing to the sum, and is counted
-        else:
-            missing = f"{cell}_missing"
-    bundle = MomentBundle(f"{cell}_above", f"{cell}_below", missing, value, null_as=null_as)
-    lower, upper = value.lower * value.grid, value.upper * value.grid
-    one = 1 / (upper - lower)
-    values = ((bundle.above, one), (bundle.below, one))
-    rows = values + (((missing, one),) if missing else ())
-    total = ((bundle.above, 1 + lower * one), (bundle.below, lower * one))
-    return _Parts(bundle, values, rows if with_rows or not domain.nullable else None, total)
+def _pair(measure: PairValues) -> _PairKey:
+    """One bundle for CORR(a, b) and CORR(b, a)."""
+    first, second = sorted((measure.y, measure.x), key=repr)
+    return first, second
 
 
-def _constant_parts(value: Quantise, counted: _Parts) -> _Parts:
-    """Every value is the same: the sum is a multiple of the count."""
-    constant = value.lower * value.grid
-    total = tuple((cell, coefficient * constant) for cell, coefficient in counted.values)
-    return _Parts(counted.bundle, counted.values, counted.rows, total)
-
-
-def _check_bounds(arg: Expr, domain: Domain, measures: tuple[Measure, ...]) -> None:
-    if domain.bounded and domain.type.is_number:
-        return
-    asked = next(m for m in measures if isinstance(m, SumValues | MeanValues) and m.arg == arg)
-    function = "SUM" if isinstance(asked, SumValues) else "AVG"
-    hint = f"Write {function}(CLIP({asked.text}, 0, 100)) with bounds of your own."
-    if isinstance(arg, Column) and arg.origin and arg.origin.endswith(f".{asked.text}"):
-        hint = f"Declare bounds for {arg.origin} in the schema. Or: {hint[0].lower()}{hint[1:]}"
-    raise UnboundedValues("the values summed here have no bounds", hint=hint, span=asked.span)
-
-
-def _recipe(measure: Measure, parts: dict[Expr, _Parts], rows: tuple[tuple[str, Fraction], ...] | None) -> Recipe:
-    match measure:
-        case CountRows():
-            assert rows is not None
-            return Linear(rows, BIGINT)
-        case CountDistinctUnits():
-            return Linear(((UNITS_CELL, Fraction(1)),), BIGINT)
-        case CountValues(arg):
-            return Linear(parts[arg].values, BIGINT)
-        case SumValues(arg):
-            total = parts[arg].total
-            assert total is not None
-            return Linear(total, sum_type(arg.type))
-        case MeanValues(arg):
-            return _mean(parts[arg])
-        case _:
-            assert_never(measure)
-
-
-def _mean(parts: _Parts) -> Recipe:
-    match parts.bundle:
-        case MomentBundle(above, below, _, value):
-            return Mean(above, below, value.lower * value.grid, value.upper * value.grid, DOUBLE)
-        case _:  # every value is the same
-            assert parts.total is not None
-            (cell, count), (_, total) = parts.values[0], parts.total[0]
-            return Mean(cell, cell, total / count, total / count, DOUBLE)
+def _names(args: tuple[Expr, ...]) -> tuple[str, ...]:
+    if not all(isinstance(arg, Column) for arg in args):
+        raise InternalError("distinct values are those of columns")
+    return tuple(arg.name for arg in args if isinstance(arg, Column))

@@ -59,9 +59,17 @@ def declared_grids(node: Rows) -> dict[str, Fraction]:
             assert_never(node)
 
 
-def quantise(arg: Expr, domain: Domain, declared: Fraction | None) -> Quantise:
-    """The argument on its grid, clipped to its domain; the bounds move inward to whole steps."""
-    grid = _grid(domain, declared)
+def quantise(
+    arg: Expr, domain: Domain, declared: Fraction | None, widest: int | None = None, fine: int = FINE
+) -> Quantise:
+    """The argument on its grid, clipped to its domain; the bounds move inward to whole steps.
+
+    With `widest`, a power of two, there are at most so many steps between the bounds. Without a grid that the column's
+    type or owner gives, there are about 2^fine.
+    """
+    grid = _grid(domain, declared, fine)
+    if widest is not None:
+        grid = _coarser(grid, domain, widest)
     lower, upper = domain.bounds
     least, most = (lower / grid).__ceil__(), (upper / grid).__floor__()
     if least > most:  # both bounds lie between two steps
@@ -69,14 +77,22 @@ def quantise(arg: Expr, domain: Domain, declared: Fraction | None) -> Quantise:
     return Quantise(arg, grid, least, most)
 
 
-def _grid(domain: Domain, declared: Fraction | None) -> Fraction:
+def _grid(domain: Domain, declared: Fraction | None, fine: int) -> Fraction:
     lower, upper = domain.bounds
     largest = max(abs(lower), abs(upper), Fraction(1, 1 << 200))
     natural = declared or _natural(domain)
     if natural is not None and largest / natural < MOST:
         return natural
     spread = max(upper - lower, largest / (1 << 20))
-    return max(_power_below(spread) / (1 << FINE), _power_below(largest) / (MOST >> 2))
+    return max(_power_below(spread) / (1 << fine), _power_below(largest) / (MOST >> 2))
+
+
+def _coarser(grid: Fraction, domain: Domain, widest: int) -> Fraction:
+    """The grid times the least power of two that leaves at most `widest` steps."""
+    lower, upper = domain.bounds
+    while (upper - lower) / grid > widest:
+        grid *= 2
+    return grid
 
 
 def _natural(domain: Domain) -> Fraction | None:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.nodes import Aggregate, Gather, Part
+from dpsql.plan.nodes import Aggregate, Gather, Part, Sum
 from dpsql.plan.recipes import Recipe
-from dpsql.plan.relations import Field, Named, Project
+from dpsql.plan.relations import Field, Filter, Named, Project
 from dpsql.plan.walk import map_measure, measure_args, walk
 from dpsql.rewrite.drop_clips import drop_clips
 from dpsql.rewrite.form_bundles import form_bundles
+from dpsql.rewrite.keep_pairs import keep_pairs
 from dpsql.rewrite.list_groups import list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.policy import Policy
@@ -34,13 +35,16 @@ def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritt
     aggregate = make_total(join_by_unit(scan_tables(aggregate, resolved)))
     groups = list_groups(aggregate)
     rows, measures = _narrow_rows(groups.aggregate)
-    bundled = form_bundles(measures, rows)
+    bundled = form_bundles(measures, rows, policy.rows)
     keys = tuple(key.name for key in aggregate.keys)
     parts: list[Part] = []
     if bundled.bundles:
         parts.append(weigh_units(rows, keys, bundled.bundles, policy))
-    if bundled.counts_units:
-        parts.append(count_units(rows, keys, groups.listed, policy))
+    for found in bundled.distinct:
+        parts.append(Sum(keep_pairs(rows, keys, found.columns, policy), keys, found.bundles))
+    for count in bundled.units:
+        counted = rows if count.where is None else Filter(rows, count.where)
+        parts.append(count_units(counted, keys, count.cell, groups.listed, policy))
     selection = select_groups(rows, groups.selected, policy)
     key_fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
     gather = Gather(_selected_first(key_fields, groups.selected), groups.listed, selection, tuple(parts))

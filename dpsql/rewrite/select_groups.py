@@ -9,7 +9,6 @@ from dpsql.analysis.units import UnitFacts, unit_facts
 from dpsql.errors import UnboundedContribution
 from dpsql.plan.nodes import CountUnits, Listed
 from dpsql.plan.relations import Rows
-from dpsql.rewrite.form_bundles import UNITS_CELL
 from dpsql.rewrite.policy import Policy
 
 SELECTION_CELL = "selection_units"
@@ -29,7 +28,7 @@ def select_groups(rows: Rows, selected: tuple[str, ...], policy: Policy) -> Coun
     return CountUnits(rows, selected, SELECTION_CELL, limit, one_row=facts.rows == 1)
 
 
-def count_units(rows: Rows, keys: tuple[str, ...], listed: Listed | None, policy: Policy) -> CountUnits:
+def count_units(rows: Rows, keys: tuple[str, ...], cell: str, listed: Listed | None, policy: Policy) -> CountUnits:
     """COUNT(DISTINCT unit): a unit counts in at most `rows` groups, where the list is longer than that."""
     facts = unit_facts(rows)
     groups = listed.count if listed is not None and len(listed.keys) == len(keys) else None
@@ -43,7 +42,7 @@ def count_units(rows: Rows, keys: tuple[str, ...], listed: Listed | None, policy
         )
     else:
         limit = most
-    return CountUnits(rows, keys, UNITS_CELL, limit, one_row=facts.rows == 1)
+    return CountUnits(rows, keys, cell, limit, one_row=facts.rows == 1)
 
 
 def _one_group(facts: UnitFacts, keys: tuple[str, ...]) -> bool:

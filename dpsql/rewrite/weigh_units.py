@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import UnboundedContribution
-from dpsql.plan.measures import Bundle
+from dpsql.plan.bundles import Bundle
 from dpsql.plan.nodes import Sum, Weigh
 from dpsql.plan.relations import Rows
 from dpsql.rewrite.policy import Policy

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal as One
 from typing import assert_never
 
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.plan.expr import Case, Expr, Literal
-from dpsql.plan.measures import CountDistinctUnits, CountRows, CountValues, MeanValues, Measure, SumValues
+from dpsql.plan.expr import And, Call, Case, Cast, Expr, IsNull, Literal, Not
+from dpsql.plan.measures import (
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
+    MeanValues,
+    Measure,
+    PairFunction,
+    PairValues,
+    Quantile,
+    SumValues,
+    Truth,
+    VarianceValues,
+)
 from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.choices import NAMED_CHOICES, bind_choice, bind_within_group, is_choice
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, DOUBLE, Type, sum_type
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, Type, sum_type
 
-ANSWERED = "COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM and AVG"
+ANSWERED = (
+    "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
+    "VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP, COVAR_SAMP, CORR, REGR_SLOPE and its like, BOOL_AND, BOOL_OR"
+)
+_WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile)
+_SHOWN = frozenset({"arbitrary", "first", "last"})
+_LISTED = frozenset({"list", "listagg"})
+_NAMED = frozenset({"every", "mean"}) | NAMED_CHOICES | _SHOWN | _LISTED
+"""Aggregates that sqlglot takes for functions that it does not know."""
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Aggregates of the statement; a windowed function is none, though its arguments may hold some."""
     if isinstance(node, exp.Filter | exp.WithinGroup):
         return True
-    return isinstance(node, exp.AggFunc) and not isinstance(node, _WINDOW_ONLY)
-
-
-_WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile)
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower() in _NAMED
+    return isinstance(node, exp.AggFunc | exp.List) and not isinstance(node, _WINDOW_ONLY)
 
 
 def holds_aggregate(node: exp.Expr) -> bool:
@@ -53,33 +78,60 @@ def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
         only(node, "this", "expression")
         only(node.expression, "this")
         return _filtered(bind_measure(node.this, scope), bind_condition(node.expression.this, scope), node)
-    span = span_of(node)
-    if isinstance(node, exp.Count):
-        return _count(node, scope)
-    if isinstance(node, exp.CountIf):
-        only(node, "this")
-        return CountValues(_one_where(bind_condition(node.this, scope)), span)
-    if isinstance(node, exp.Sum | exp.Avg):
-        only(node, "this")
-        arg = _number(node.this, scope, spelled(node))
-        text = str(node.this.sql(dialect="postgres"))
-        return SumValues(arg, span, text) if isinstance(node, exp.Sum) else MeanValues(arg, span, text)
-    raise Unsupported(f"{spelled(node)} is not supported yet", hint=f"These are: {ANSWERED}.", span=span)
+    if isinstance(node, exp.WithinGroup):
+        return bind_within_group(node, scope)
+    if is_choice(node):
+        return bind_choice(node, scope)
+    binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_name(node))
+    if binder is None:
+        raise _refused(node)
+    return binder(node, scope)
+
+
+def _name(node: exp.Expr) -> str:
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def _refused(node: exp.Expr) -> Unsupported:
+    span, what = span_of(node), spelled(node)
+    if isinstance(node, exp.AnyValue | exp.First | exp.Last | exp.ArgMax | exp.ArgMin) or _name(node) in _SHOWN:
+        hint = "MODE(x) gives the most frequent value, MIN(x) and MAX(x) the ends."
+        return Unsupported(f"{what} would show the value of one row", hint=hint, span=span)
+    if isinstance(node, exp.GroupConcat | exp.ArrayAgg | exp.List | exp.JSONArrayAgg) or _name(node) in _LISTED:
+        hint = "COUNT(*) with GROUP BY x, or HISTOGRAM(x), counts how often each value is there."
+        return Unsupported(f"{what} would show the values of all rows", hint=hint, span=span)
+    return Unsupported(f"{what} is not supported yet", hint=f"These are: {ANSWERED}.", span=span)
 
 
 def measure_type(measure: Measure) -> Type:
+    """Of one answer; where the answer is a list or a map (`container_of`), of the values in it."""
     match measure:
         case SumValues(arg):
             return sum_type(arg.type)
-        case MeanValues():
-            return DOUBLE
         case CountRows() | CountValues() | CountDistinctUnits():
             return BIGINT
+        case DistinctValues(function, args):
+            return {"count": BIGINT, "sum": sum_type(args[0].type), "mean": DOUBLE}[function]
+        case MeanValues() | VarianceValues():
+            return DOUBLE
+        case PairValues(function):
+            return BIGINT if function is PairFunction.COUNT else DOUBLE
+        case Truth():
+            return BOOLEAN
+        case Quantile(arg):
+            if measure.discrete or (arg.type.is_time and arg.type != DATE):
+                return arg.type
+            return TIMESTAMP if arg.type == DATE else DOUBLE
+        case Extreme(arg) | Frequent(arg):
+            return arg.type
         case _:
             assert_never(measure)
 
 
-def _count(node: exp.Count, scope: Scope) -> Measure:
+# --- counts ----------------------------------------------------------------------------------------------------------
+
+
+def _count(node: exp.Expr, scope: Scope) -> Measure:
     only(node, "this")
     span = span_of(node)
     arg = node.this
@@ -89,6 +141,8 @@ def _count(node: exp.Count, scope: Scope) -> Measure:
         return CountRows(span)
     if isinstance(arg, exp.Distinct):
         return _count_distinct(arg, scope)
+    if isinstance(arg, exp.Order):
+        raise Unsupported("ORDER BY within COUNT() changes nothing", hint="Leave it out.", span=span_of(arg))
     bound = bind_expr(arg, scope)
     if isinstance(bound, Literal) and bound.value is not None:
         return CountRows(span)
@@ -96,41 +150,166 @@ def _count(node: exp.Count, scope: Scope) -> Measure:
 
 
 def _count_distinct(node: exp.Distinct, scope: Scope) -> Measure:
+    """COUNT(DISTINCT (a, b)) counts pairs, NULL and all; COUNT(DISTINCT a, b) those without NULL, as MySQL does."""
     only(node, "expressions")
-    column = node.expressions[0] if len(node.expressions) == 1 else None
-    if isinstance(column, exp.Column) and scope.resolve(column).is_unit:
-        return CountDistinctUnits(span_of(node))
-    units = [f"{s.alias}.{c.name}" for s in scope.sources for c in s.columns if c.is_unit]
-    raise Unsupported(
-        "COUNT(DISTINCT …) is supported for the privacy unit only, so far",
-        hint=f"For example: COUNT(DISTINCT {units[0]})." if units else "Here each row is its own unit: COUNT(*).",
-        span=span_of(node),
-    )
+    nodes, span = node.expressions, span_of(node)
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and scope.resolve(nodes[0]).is_unit:
+        return CountDistinctUnits(None, span)
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+        only(nodes[0], "expressions")
+        args = tuple(_comparable(bind_expr(part, scope)) for part in nodes[0].expressions)
+        return DistinctValues("count", (Literal(1, BIGINT), *args), span)
+    args = tuple(_comparable(bind_expr(part, scope)) for part in nodes)
+    if len(args) == 1:
+        return DistinctValues("count", args, span, _text(nodes[0]))
+    return DistinctValues("count", (_one_where(And(tuple(Not(IsNull(arg)) for arg in args))), *args), span)
 
 
-def _number(node: exp.Expr, scope: Scope, what: str) -> Expr:
+def _approx_distinct(node: exp.Expr, scope: Scope) -> Measure:
+    only(node, "this")
+    return _count_distinct(exp.Distinct(expressions=[node.this]), scope)
+
+
+def _count_if(node: exp.Expr, scope: Scope) -> Measure:
+    only(node, "this")
+    return CountValues(_one_where(bind_condition(node.this, scope)), span_of(node))
+
+
+def _comparable(arg: Expr) -> Expr:
+    """NaN and infinities are no values, and -0.0 is 0.0: which of the two is kept must not depend on rows."""
+    return Call("finite", (arg,), DOUBLE) if arg.type.is_float else arg
+
+
+# --- sums ------------------------------------------------------------------------------------------------------------
+
+
+def _sum(node: exp.Expr, scope: Scope) -> Measure:
+    return _summed(node, node.this, scope, "sum")
+
+
+def _mean(node: exp.Expr, scope: Scope) -> Measure:
+    return _summed(node, _only_argument(node) if isinstance(node, exp.Anonymous) else node.this, scope, "mean")
+
+
+def _summed(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "mean"]) -> Measure:
+    if not isinstance(node, exp.Anonymous):
+        only(node, "this")
+    span = span_of(node)
+    if isinstance(arg, exp.Distinct):
+        only(arg, "expressions")
+        if len(arg.expressions) != 1:
+            raise TypeMismatch(f"{spelled(node)} takes one number", span=span)
+        number = _comparable(_number(arg.expressions[0], scope, spelled(node)))
+        return DistinctValues(function, (number,), span, _text(arg.expressions[0]))
+    number = _number(arg, scope, spelled(node))
+    return (SumValues if function == "sum" else MeanValues)(number, span, _text(arg))
+
+
+def _variance(sample: bool, root: bool) -> Callable[[exp.Expr, Scope], Measure]:
+    def bind(node: exp.Expr, scope: Scope) -> Measure:
+        only(node, "this")
+        return VarianceValues(_number(node.this, scope, spelled(node)), sample, root, span_of(node), _text(node.this))
+
+    return bind
+
+
+def _pair(function: PairFunction) -> Callable[[exp.Expr, Scope], Measure]:
+    def bind(node: exp.Expr, scope: Scope) -> Measure:
+        only(node, "this", "expression")
+        y, x = (_number(part, scope, spelled(node)) for part in (node.this, node.expression))
+        return PairValues(function, y, x, span_of(node), (_text(node.this), _text(node.expression)))
+
+    return bind
+
+
+def _truth(every: bool) -> Callable[[exp.Expr, Scope], Measure]:
+    def bind(node: exp.Expr, scope: Scope) -> Measure:
+        arg = _only_argument(node)
+        return Truth(Cast(bind_condition(arg, scope), BIGINT), every, span_of(node), _text(arg))
+
+    return bind
+
+
+def _only_argument(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Anonymous):
+        only(node, "this")
+        return node.this  # type: ignore[no-any-return]
+    if len(node.expressions) != 1:
+        raise TypeMismatch(f"{spelled(node)} takes one argument", span=span_of(node))
+    return node.expressions[0]  # type: ignore[no-any-return]
+
+
+def _number(node: exp.Expr | None, scope: Scope, what: str) -> Expr:
+    if node is None:
+        raise TypeMismatch(f"{what} needs an argument")
     if isinstance(node, exp.Distinct | exp.Order):
-        raise Unsupported(f"DISTINCT and ORDER BY within {what} are not supported yet", span=span_of(node))
+        word = "DISTINCT" if isinstance(node, exp.Distinct) else "ORDER BY"
+        raise Unsupported(f"{word} within {what} is not supported", hint="Leave it out.", span=span_of(node))
     arg = number_literal(bind_expr(node, scope), node)
     if not arg.type.is_number:
         raise TypeMismatch(f"{what} needs numbers, not {arg.type}", span=span_of(node))
     return arg
 
 
+def _text(node: exp.Expr) -> str:
+    return str(node.sql(dialect="postgres"))
+
+
+# --- FILTER ----------------------------------------------------------------------------------------------------------
+
+
 def _filtered(measure: Measure, condition: Expr, node: exp.Expr) -> Measure:
     """FILTER (WHERE c): the argument where c holds, NULL elsewhere, which no aggregate counts."""
     span = span_of(node)
+
+    def where(arg: Expr) -> Expr:
+        return Case(((condition, arg),), Literal(None, arg.type), arg.type)
+
     match measure:
         case CountRows():
             return CountValues(_one_where(condition), span)
-        case CountValues(arg) | SumValues(arg) | MeanValues(arg):
-            where = Case(((condition, arg),), Literal(None, arg.type), arg.type)
-            return replace(measure, arg=where, span=span)
         case CountDistinctUnits():
-            raise Unsupported("FILTER with COUNT(DISTINCT …) is not supported yet", span=span)
+            return replace(measure, where=condition, span=span)
+        case DistinctValues(_, args):
+            return replace(measure, args=(where(args[0]), *args[1:]), span=span)
+        case PairValues():
+            return replace(measure, y=where(measure.y), span=span)
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+            return replace(measure, arg=where(measure.arg), span=span)
+        case Quantile() | Extreme() | Frequent():
+            return replace(measure, arg=where(measure.arg), span=span)
         case _:
             assert_never(measure)
 
 
 def _one_where(condition: Expr) -> Expr:
     return Case(((condition, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT)
+
+
+_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = {
+    exp.Count: _count,
+    exp.CountIf: _count_if,
+    exp.ApproxDistinct: _approx_distinct,
+    exp.Sum: _sum,
+    exp.Avg: _mean,
+    exp.VariancePop: _variance(sample=False, root=False),
+    exp.Variance: _variance(sample=True, root=False),
+    exp.StddevPop: _variance(sample=False, root=True),
+    exp.StddevSamp: _variance(sample=True, root=True),
+    exp.Stddev: _variance(sample=True, root=True),
+    exp.CovarPop: _pair(PairFunction.COVAR_POP),
+    exp.CovarSamp: _pair(PairFunction.COVAR_SAMP),
+    exp.Corr: _pair(PairFunction.CORR),
+    exp.RegrSlope: _pair(PairFunction.SLOPE),
+    exp.RegrIntercept: _pair(PairFunction.INTERCEPT),
+    exp.RegrR2: _pair(PairFunction.R2),
+    exp.RegrCount: _pair(PairFunction.COUNT),
+    exp.RegrAvgx: _pair(PairFunction.AVGX),
+    exp.RegrAvgy: _pair(PairFunction.AVGY),
+    exp.RegrSxx: _pair(PairFunction.SXX),
+    exp.RegrSyy: _pair(PairFunction.SYY),
+    exp.RegrSxy: _pair(PairFunction.SXY),
+    exp.LogicalAnd: _truth(every=True),
+    exp.LogicalOr: _truth(every=False),
+}
+_NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {"every": _truth(every=True), "mean": _mean}

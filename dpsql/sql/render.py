@@ -11,6 +11,7 @@ from dpsql.errors import InternalError, LimitExceeded
 from dpsql.plan.expr import ONE, UID, WEIGHT
 from dpsql.plan.nodes import (
     CountUnits,
+    Distinct,
     Factor,
     Gather,
     Listed,
@@ -28,6 +29,7 @@ from dpsql.plan.relations import Join, Rows
 from dpsql.plan.walk import walk_nodes
 from dpsql.sql.literals import identifier, literal, type_name
 from dpsql.sql.render_bundles import component, counts_rows, render_bundles
+from dpsql.sql.render_distinct import distinct_rows
 from dpsql.sql.render_rows import render_rows
 
 MOST = 1 << 62
@@ -184,7 +186,13 @@ def _sum(part: Sum, ctes: dict[str, str]) -> str:
     counted = _sum_of_pairs(part, ctes)
     if counted is not None:
         return counted
-    source = _weighted_rows(part.input, ctes) if isinstance(part.input, Weigh) else _rows(part.input, ctes)
+    match part.input:
+        case Weigh():
+            source = _weighted_rows(part.input, ctes)
+        case Distinct():
+            source = distinct_rows(part.input, _rows(part.input.input, ctes), ctes)
+        case _:
+            source = _rows(part.input, ctes)
     keys = [identifier(key) for key in part.keys]
     computed, cells = render_bundles(part.bundles, WEIGHT if part.weighted else None)
     group = f" GROUP BY {', '.join(keys)}" if keys else ""

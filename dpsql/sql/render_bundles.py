@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
+from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.plan.expr import Quantise
 from dpsql.sql.literals import identifier
 from dpsql.sql.render_expr import render_expr
 
 
 def render_bundles(bundles: tuple[Bundle, ...], weight: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns to compute for each row (the values on their grids), and the sums over them, both with their names."""
-    values = {b.cells: f"v{number}" for number, b in enumerate(bundles, 1) if not isinstance(b, CountBundle)}
-    summed = [bundle for bundle in bundles if not isinstance(bundle, CountBundle)]
-    computed = tuple(f"{_value(bundle)} AS {values[bundle.cells]}" for bundle in summed)
-    cells = tuple(
-        f"{sql} AS {identifier(cell)}"
-        for bundle in bundles
-        for cell, sql in zip(bundle.cells, _bundle(bundle, weight, values), strict=True)
-    )
-    return computed, cells
+    computed: list[str] = []
+    cells: list[str] = []
+    for number, bundle in enumerate(bundles, 1):
+        names = tuple(f"v{number}" + "_" * place for place in range(len(bundle.values)))
+        computed += [f"{sql} AS {name}" for sql, name in zip(_values(bundle), names, strict=True)]
+        sums = _sums(bundle, weight, names)
+        cells += [f"{sql} AS {identifier(cell)}" for cell, sql in zip(bundle.cells, sums, strict=True)]
+    return tuple(computed), tuple(cells)
 
 
 def counts_rows(bundle: Bundle) -> bool:
@@ -34,22 +34,62 @@ def component(value: str, weight: str | None, shift: int, non_negative: bool) ->
     return f"({product} >> {shift})" if non_negative else f"({product} // {1 << shift})"
 
 
-def _value(bundle: SumBundle | MomentBundle) -> str:
-    value = render_expr(bundle.value)
-    null_as = bundle.null_as if isinstance(bundle, MomentBundle) else None
-    return value if null_as is None else f"COALESCE({value}, CAST({null_as} AS BIGINT))"
+def _values(bundle: Bundle) -> tuple[str, ...]:
+    """What is computed for each row: values on their grid, or centred, z = 2v - (lower + upper)."""
+    match bundle:
+        case CountBundle() | SumBundle():
+            return tuple(render_expr(value) for value in bundle.values)
+        case MomentBundle():
+            value = render_expr(bundle.value)
+            return (value if bundle.null_as is None else f"COALESCE({value}, CAST({bundle.null_as} AS BIGINT))",)
+        case VarianceBundle():
+            return (_centred(bundle.value, 1),)
+        case CovarianceBundle():
+            return _centred(bundle.first, bundle.scales[0]), _centred(bundle.second, bundle.scales[1])
+        case _:
+            assert_never(bundle)
 
 
-def _bundle(bundle: Bundle, weight: str | None, values: dict[tuple[str, ...], str]) -> tuple[str, ...]:
+def _centred(value: Quantise, scale: int) -> str:
+    return f"({2 * scale} * ({render_expr(value)}) - CAST({scale * (value.lower + value.upper)} AS BIGINT))"
+
+
+def _sums(bundle: Bundle, weight: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
     match bundle:
         case CountBundle():
             return (_count(bundle, weight),)
         case SumBundle():
-            return (f"SUM({component(values[bundle.cells], weight, bundle.shift, bundle.value.lower >= 0)})",)
+            return (f"SUM({component(names[0], weight, bundle.shift, bundle.value.lower >= 0)})",)
         case MomentBundle():
-            return _moments(bundle, weight, values[bundle.cells])
+            return _moments(bundle, weight, names[0])
+        case VarianceBundle():
+            (z,) = names
+            return _rows_summed(bundle, weight, ((_rest(bundle.wide, z), True), (f"({z} * {z})", True),
+                                                 (_times(bundle.wide, z), False)))  # fmt: skip
+        case CovarianceBundle():
+            # Only rows where both are there: a component of one alone would count what the others do not.
+            a, b = (f"(CASE WHEN {other} IS NOT NULL THEN {one} END)" for one, other in (names, names[::-1]))
+            return _rows_summed(bundle, weight, (
+                (_rest(bundle.wide, a), True), (f"({a} * {a})", True), (_times(bundle.wide, a), False),
+                (_times(bundle.wide, b), False), (f"({b} * {b})", True), (f"({a} * {b})", False),
+            ))  # fmt: skip
         case _:
             assert_never(bundle)
+
+
+def _rest(wide: int, z: str) -> str:
+    return f"(CAST({wide**2} AS BIGINT) - {z} * {z})"
+
+
+def _times(wide: int, z: str) -> str:
+    return f"(CAST({wide} AS BIGINT) * {z})"
+
+
+def _rows_summed(
+    bundle: Bundle, weight: str | None, components: tuple[tuple[str, bool], ...]
+) -> tuple[str, ...]:
+    """The sum of each component, which is never negative where its mark says so."""
+    return tuple(f"SUM({component(sql, weight, bundle.shift, positive)})" for sql, positive in components)
 
 
 def _count(bundle: CountBundle, weight: str | None) -> str:
