@@ -24,10 +24,11 @@ from typing import Any, Protocol
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import InternalError, OperationalError, StaleData
+from dpsql.public_facts import find_facts, read_facts, write_facts
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import Column, EngineTable, Files, Resolved, Schema, Source, Table
 from dpsql.schema.places import MEMORY, database_path
-from dpsql.types import Kind, parse_type
+from dpsql.types import Kind, Type, parse_type
 
 _HINT = "The owner registers it with: dpsql data changed SCHEMA"
 
@@ -59,10 +60,10 @@ def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Reso
     current = ledger.current_version()
     if changed or current is None:
         with _staged(schema, sources, identity) as relations:
-            physical = _check(schema, relations)
+            facts = _check(schema, relations)
             if identify(schema, expand_sources(schema)) != identity:
                 raise StaleData("the data changed while it was checked", hint="Register it again when it rests.")
-            ledger.register_version(identity, _canonical({"physical": physical}), first=not changed)
+            ledger.register_version(identity, _canonical(facts), first=not changed)
             current = ledger.current_version()  # another process may have been first
             if current is not None and current.identity == identity:
                 _publish(schema, identity, current.number)
@@ -147,8 +148,13 @@ def _stamp(folder: Path, path: str) -> list[object]:
 
 
 def _claims(schema: Schema, table: Table) -> dict[str, object]:
-    """All that checks and snapshot depend on, besides the files. Bounds matter where they may make two keys one."""
+    """All that checks, snapshot and public values depend on, besides the files.
+
+    Bounds matter where they may make two keys one, and in public tables, whose sanitised values are remembered.
+    """
     keys = {name for key in table.unique for name in key}
+    if table.public:
+        keys |= {column.name for column in table.columns}
     match table.source:
         case EngineTable(name):
             source: list[object] = list(name)
@@ -244,10 +250,16 @@ def _digest(identity: str) -> str:
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-def _check(schema: Schema, relations: Mapping[str, Source]) -> Physical:
-    """The checks of SOUNDNESS 1.3 and 3, on all tables; the physical types of the declared columns."""
+def _check(schema: Schema, relations: Mapping[str, Source]) -> dict[str, object]:
+    """The checks of SOUNDNESS 1.3 and 3, on all tables; the physical types of declared columns, and public values."""
     with DuckDBOwner(schema.engine) as owner:
-        return {table.name: _check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
+        physical = {table.name: _check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
+        public = {
+            table.name: find_facts(table, relations[table.name], _parsed(physical[table.name]), owner.ask)
+            for table in schema.tables
+            if table.public
+        }
+    return {"physical": physical, "public": write_facts(public)}
 
 
 def _check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Source) -> dict[str, str]:
@@ -319,12 +331,15 @@ def _check_id(table: Table, name: str, spelling: str) -> None:
 
 
 def _resolve(schema: Schema, relations: Mapping[str, Source], version: Registered) -> Resolved:
-    spelled: Physical = json.loads(version.facts)["physical"]
-    physical = {
-        table: {column: parse_type(spelling) for column, spelling in columns.items()}
-        for table, columns in spelled.items()
-    }
-    return Resolved(schema, version.number, relations, physical, schema_hash(schema))
+    facts = json.loads(version.facts)
+    spelled: Physical = facts["physical"]
+    physical = {table: _parsed(columns) for table, columns in spelled.items()}
+    public = read_facts(facts.get("public", {}), schema)
+    return Resolved(schema, version.number, relations, physical, schema_hash(schema), public)
+
+
+def _parsed(columns: Mapping[str, str]) -> dict[str, Type | None]:
+    return {column: parse_type(spelling) for column, spelling in columns.items()}
 
 
 def _stale(registered: str, found: str) -> StaleData:
@@ -337,7 +352,7 @@ def _stale(registered: str, found: str) -> StaleData:
     name = _differing(old.get("claims", {}), new["claims"])
     return StaleData(
         f'the schema of "{name}" is not the one that was checked against the data',
-        detail="Its source, columns, unit or unique keys are declared in another way.",
+        detail="Its source, columns, unit or unique keys are declared in another way, or were not looked at then.",
         hint=_HINT,
     )
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Resolved
+from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
 
 SCHEMAS = Path(__file__).parent / "golden"
+
+PUBLIC = {"Wards": PublicFacts(3, {"ward": ("cardiology", "maternity", "surgery"), "floor": (1, 2, None)})}
+"""What registering would have found in the public tables."""
 
 
 @cache
@@ -20,7 +23,9 @@ def resolve(name: str) -> Resolved:
     physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
     if "visits" in physical:
         physical["visits"]["nights"] = INTEGER
-    return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, name)
+    sources = {table.name: table.source for table in schema.tables}
+    public = {table.name: PUBLIC[table.name] for table in schema.tables if table.public}
+    return Resolved(schema, 1, sources, physical, name, public)
 
 
 @pytest.fixture(scope="session")

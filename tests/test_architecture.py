@@ -24,7 +24,7 @@ EDGES: dict[str, set[str]] = {
     "privacy": FLOOR | {"exact"},  # has never heard of SQL or schemas
     "schema": FLOOR,
     "plan": FLOOR | {"schema"},
-    "sql": MEANING | {"analysis", "privacy"},
+    "sql": MEANING | {"analysis", "privacy", "catalog"},
     "analysis": MEANING | {"privacy"},
     "rewrite": MEANING | {"analysis", "privacy"},
     "calibrate": MEANING | {"analysis", "rewrite", "privacy"},
@@ -34,7 +34,8 @@ EDGES: dict[str, set[str]] = {
     "engines": FLOOR | {"exact", "schema"},
     "post": FLOOR | {"exact", "schema", "plan", "privacy", "compile", "engines"},
     "ledger": FLOOR | {"schema", "privacy"},
-    "versions": FLOOR | {"schema", "engines"},
+    "public_facts": MEANING | {"rewrite", "sql"},  # reads public tables by the SQL that statements scan them with
+    "versions": FLOOR | {"schema", "engines", "public_facts"},
     "catalog": FLOOR | {"schema"},
     "dataset": FLOOR | {"schema", "engines", "ledger", "versions"},
     "session": MEANING | {"sql", "exact", "privacy", "calibrate", "compile", "explain", "settings", "dataset",

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from dpsql.analysis.narrow import Enforced, narrow
 from dpsql.analysis.values import domain_of, hull
-from dpsql.plan.expr import Column, Compare, Expr, conjuncts
+from dpsql.plan.expr import Column, Compare, Expr, Quantise, conjuncts
 from dpsql.plan.relations import (
     SET,
     Expand,
@@ -58,7 +58,7 @@ def _domains(node: Rows, assume: int | None, enforced: bool) -> Domains:
 
     match node:
         case Scan() | PublicScan():
-            return {column.name: column.domain for column in node.columns}
+            return {column.name: column.values for column in node.columns}
         case RowsHole():
             return {f.name: domain.with_nullable(True) for f, domain in zip(node.columns, node.domains, strict=True)}
         case Filter():
@@ -99,7 +99,7 @@ def _where(env: Domains, condition: Expr) -> Domains:
         match part:
             case Compare("=", Column() as one, Column() as other) if one.type == other.type:
                 meeting = _meeting(narrowed[one.name], narrowed[other.name])
-                narrowed |= {one.name: meeting, other.name: replace(meeting, exact=narrowed[other.name].exact)}
+                narrowed |= {one.name: meeting, other.name: meeting}
             case _:
                 pass
     return narrowed
@@ -115,7 +115,9 @@ def _meeting(one: Domain, other: Domain) -> Domain:
     lower, upper = max(lowers, default=None), min(uppers, default=None)
     if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
         lower, upper, values = one.lower, one.upper, ()
-    return replace(one, nullable=False, lower=lower, upper=upper, values=values)
+    return replace(
+        one, nullable=False, lower=lower, upper=upper, values=values, exact=one.exact and other.exact
+    )
 
 
 def _join(join: Join, left: Domains, right: Domains) -> Domains:
@@ -156,8 +158,16 @@ def _total(arg: Domain, type_: Type, assume: int | None) -> Domain:
     return Domain(type_, True, min(lower, lower * assume), max(upper, upper * assume), exact=False)
 
 
+def _aggregated(arg: Expr, env: Domains) -> Domain:
+    """The values that are summed: whole steps are worth their grid."""
+    domain = domain_of(arg, env)
+    if not isinstance(arg, Quantise):
+        return domain
+    return domain.with_bounds(*(bound * arg.grid for bound in domain.bounds))
+
+
 def _unit_measure(measure: UnitMeasure, env: Domains, assume: int | None) -> Domain:
-    arg = None if measure.arg is None else domain_of(measure.arg, env)
+    arg = None if measure.arg is None else _aggregated(measure.arg, env)
     match measure.function:
         case "count_rows":
             return _count(1, assume)
@@ -174,7 +184,7 @@ def _unit_measure(measure: UnitMeasure, env: Domains, assume: int | None) -> Dom
 
 
 def _window(node: UnitWindow, env: Domains, assume: int | None) -> Domain:
-    arg = domain_of(node.args[0], env) if node.args else None
+    arg = _aggregated(node.args[0], env) if node.args else None
     match node.function:
         case "row_number" | "rank" | "dense_rank" | "ntile":
             return _count(1, assume)

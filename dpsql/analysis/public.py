@@ -6,17 +6,27 @@ with the data version, or from the most that a hole may hold (SOUNDNESS 2).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import assert_never
+
 from dpsql.errors import InternalError
 from dpsql.plan.expr import Column, Compare, Expr, conjuncts
 from dpsql.plan.relations import (
+    Expand,
     Filter,
     Join,
     JoinKind,
     Mark,
+    PerUnit,
     Project,
     PublicScan,
+    PublicTable,
     Rows,
     RowsHole,
+    Scan,
+    SetOperation,
+    Table,
+    UnitWindow,
     is_public,
     row_fields,
 )
@@ -78,15 +88,50 @@ def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
 
 
 def multiplied(node: Rows) -> int:
-    """By how much joins with public rows may multiply a private row, at most."""
+    """By how much public rows multiply private ones while the engine works, at most: the largest of any step."""
+    return _growth(node).most
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """Public rows that one row has met when it leaves a step, and the most that any step up to it has looked at."""
+
+    now: int
+    most: int
+
+
+def _growth(node: Rows) -> _Growth:
     match node:
-        case Join() if is_public(node.right) and not is_public(node.left):
-            return multiplied(node.left) * max(1, matches(node))
+        case Join() if is_public(node.right):
+            left, right = _growth(node.left), _growth(node.right)
+            return _step(left.now * max(1, matches(node)), left.most, right.most)
         case Join():
-            return multiplied(node.left) * multiplied(node.right)
-        case Mark() if is_public(node.right):
-            meets = bool(equated_to_left(node.condition, node.left, node.right)) or node.test is not None
-            return multiplied(node.left) * (1 if meets else max(1, most_rows(node.right)))
+            left, right = _growth(node.left), _growth(node.right)
+            return _step(left.now * right.now, left.most, right.most)
+        case Mark():
+            left, right = _growth(node.left), _growth(node.right)
+            looked = left.now * (_looked_at(node) if is_public(node.right) else right.now)
+            return _Growth(left.now, max(looked, left.most, right.most))
+        case PerUnit():
+            inner = _growth(node.input)
+            return _Growth(inner.now if node.keys else 1, inner.most)
+        case SetOperation():
+            left, right = _growth(node.left), _growth(node.right)
+            return _step(max(left.now, right.now), left.most, right.most)
+        case Filter() | Project() | UnitWindow() | Expand():
+            return _growth(node.input)
+        case Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
+            return _Growth(1, 1)
         case _:
-            inputs = [getattr(node, place) for place in ("input", "left", "right") if hasattr(node, place)]
-            return max((multiplied(rows) for rows in inputs), default=1)
+            assert_never(node)
+
+
+def _step(now: int, *below: int) -> _Growth:
+    return _Growth(now, max(now, *below))
+
+
+def _looked_at(mark: Mark) -> int:
+    """An equality is looked up; any other condition on a row of the left is tried on every row of the right."""
+    ours = {f.name for f in row_fields(mark.left)}
+    tried = columns_of(mark.condition) & ours and not equated_to_left(mark.condition, mark.left, mark.right)
+    return max(1, most_rows(mark.right)) if tried else 1

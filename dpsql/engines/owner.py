@@ -16,7 +16,16 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engines.duckdb import attach, first_line, identifier, literal, relation, spelling
+from dpsql.engines.duckdb import (
+    attach,
+    first_line,
+    identifier,
+    in_utc,
+    literal,
+    relation,
+    spelling,
+    types_of,
+)
 from dpsql.errors import OperationalError
 from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.model import Column, Files, Source
@@ -87,6 +96,10 @@ class DuckDBOwner:
         )
         return tuple(row[0] for row in rows) == tuple(sorted(_SPELLINGS, key=str.encode))
 
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows of a SELECT over the owner's sources, in the values of Python's own."""
+        return self._ask(sql)
+
     def snapshot(self, files: Files, columns: Sequence[Column], target: Path, ids: Collection[str] = ()) -> None:
         """Load text files into one Parquet file of the declared types.
 
@@ -113,7 +126,8 @@ class DuckDBOwner:
 
     def _ask(self, sql: str) -> list[tuple[object, ...]]:
         try:
-            return self._connection.execute(sql).fetchall()
+            result = self._connection.execute(sql)
+            return in_utc(result.fetchall(), types_of(result))
         except duckdb.Error as error:
             raise OperationalError(
                 "the engine cannot read a source",

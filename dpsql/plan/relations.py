@@ -34,9 +34,6 @@ class Field:
     type: Type
 
 
-# --- leaves, as bound ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Table:
     """A private table as declared: `columns` maps the declared name to the name used in the plan."""
@@ -71,9 +68,6 @@ class RowsHole:
             raise ValueError("each column of a hole has a domain")
 
 
-# --- leaves, as they run ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ScanColumn:
     """One sanitised column: read as `physical`, cast to and clipped into `domain`."""
@@ -87,6 +81,12 @@ class ScanColumn:
     null_group: bool = False  # the owner declares that NULL is a public group
     grid: Fraction | None = None
     as_stored: bool = False  # bounds are left to `Quantise`, the only reader of this column
+    known: Domain | None = None  # of a public column: what was found when the data version was registered
+
+    @property
+    def values(self) -> Domain:
+        """What the column holds: its declared domain, or what is known of it besides."""
+        return self.known or self.domain
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,6 @@ class PublicScan:
     unique: tuple[frozenset[str], ...]
 
 
-# --- operators -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Filter:
     input: Rows
@@ -191,8 +188,8 @@ class Join:
             raise ValueError("public rows stand on the right of private ones")
         if self.kind is JoinKind.FULL and is_public(self.right):
             raise ValueError("a full join would make rows without a unit")
-        if self.by_unit and is_public(self.right):
-            raise ValueError("public rows have no unit")
+        if self.by_unit and (is_public(self.right) or not (has_uid(self.left) and has_uid(self.right))):
+            raise ValueError("these rows have no unit to equate")
 
     @property
     def is_inner(self) -> bool:
@@ -219,6 +216,8 @@ class Mark:
         distinct([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID] + [self.name])
         if is_public(self.left):
             raise ValueError("rows that are marked belong to units")
+        if self.by_unit and not (has_uid(self.left) and has_uid(self.right)):
+            raise ValueError("these rows have no unit to equate")
 
 
 @dataclass(frozen=True)
@@ -247,8 +246,8 @@ class PerUnit:
 
     def __post_init__(self) -> None:
         distinct([key.name for key in self.keys] + [measure.name for measure in self.measures])
-        if is_public(self.input):
-            raise ValueError("public rows have no unit to group by")
+        if not has_uid(self.input):
+            raise ValueError("these rows have no unit to group by")
 
 
 @dataclass(frozen=True)
@@ -275,6 +274,10 @@ class UnitWindow:
     frame: str | None  # None: SQL's default
     type: Type
 
+    def __post_init__(self) -> None:
+        if not has_uid(self.input):
+            raise ValueError("a window is over the rows of one unit")
+
 
 class SetKind(Enum):
     UNION_ALL = "union all"
@@ -297,6 +300,8 @@ class SetOperation:
             raise TypeError("both sides of a set operation have the same types")
         if is_public(self.left) or is_public(self.right):
             raise ValueError("set operations are of private rows")
+        if self.kind is not SetKind.UNION_ALL and not has_uid(self.left):
+            raise ValueError("equal rows of two units must not become one")  # where each row is its own unit
 
 
 @dataclass(frozen=True)
@@ -359,6 +364,11 @@ def row_fields(node: Rows) -> tuple[Field, ...]:
             return row_fields(node.left)
         case Expand():
             return (*row_fields(node.input), Field(SET, BIGINT))
+
+
+def has_uid(node: Rows) -> bool:
+    """Whether rows carry their unit's id; those of public tables, and of tables where each row is a unit, do not."""
+    return any(f.name == UID for f in row_fields(node))
 
 
 def is_public(node: Rows) -> bool:

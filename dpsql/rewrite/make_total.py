@@ -31,8 +31,9 @@ def make_total(aggregate: Aggregate) -> Aggregate:
     rows = map_rows(aggregate.input, _total_node)
     env = enforced_domains(rows)
 
-    keys = tuple(Named(key.name, _finite(_total(key.expr, env))) for key in aggregate.keys)
-    return Aggregate(rows, keys, tuple(map_measure(m, lambda arg: _total(arg, env)) for m in aggregate.measures))
+    keys = tuple(Named(key.name, finite(_total(key.expr, env))) for key in aggregate.keys)
+    measures = tuple(map_measure(m, lambda arg: _total(arg, env)) for m in aggregate.measures)
+    return replace(aggregate, input=rows, keys=keys, measures=measures)
 
 
 def _total_node(node: Rows) -> Rows:
@@ -71,5 +72,6 @@ def _fits(part: Arithmetic, env: Environment) -> bool:
     return proven
 
 
-def _finite(expr: Expr) -> Expr:
+def finite(expr: Expr) -> Expr:
+    """A float that is NULL where it is not finite, and 0.0 for -0.0: equal values look alike."""
     return Call("finite", (expr,), DOUBLE) if expr.type.is_float else expr

@@ -1,4 +1,4 @@
-"""Put a sanitising scan in the place of every private table.
+"""Put a sanitising scan in the place of every table.
 
     Table(visits)  →  Scan(visits): total casts, clips, NaN to NULL, rows without a unit dropped
 
@@ -7,6 +7,7 @@ Only the columns that the plan uses are read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dpsql.errors import InternalError
@@ -20,15 +21,17 @@ from dpsql.plan.relations import (
     Rows,
     Scan,
     ScanColumn,
+    SetOperation,
     Table,
     UnitId,
     is_public,
+    row_fields,
 )
 from dpsql.plan.walk import columns_of, map_rows, measure_args, node_exprs, walk_rows
 from dpsql.schema import model
 from dpsql.schema.domain import to_number
-from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved
-from dpsql.types import TEXT
+from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Source
+from dpsql.types import TEXT, Type
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
@@ -49,9 +52,12 @@ def _used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
     exprs = [key.expr for key in aggregate.keys]
     exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
+    by_position: set[str] = set()
     for node in walk_rows(aggregate.input):
         exprs += node_exprs(node)
-    return frozenset(name for expr in exprs for name in columns_of(expr))
+        if isinstance(node, SetOperation):  # its sides are compared column by column, whatever is read above
+            by_position |= {f.name for side in (node.left, node.right) for f in row_fields(side)}
+    return frozenset(name for expr in exprs for name in columns_of(expr)) | by_position
 
 
 def join_by_unit(aggregate: Aggregate) -> Aggregate:
@@ -69,7 +75,8 @@ def scan(node: Table, resolved: Resolved) -> Scan:
     table = _table(resolved, node.table)
     path = resolved.schema.unit_path(table)
     ids = resolved.schema.id_columns(table)
-    columns = tuple(_column(table, name, field.name, resolved, name in ids) for name, field in node.columns)
+    physical = resolved.physical[table.name]
+    columns = tuple(_column(table, name, field.name, physical, name in ids) for name, field in node.columns)
     direct = _unit_column(resolved, table)
     return Scan(
         table=table.name,
@@ -85,27 +92,39 @@ def scan_public(node: PublicTable, resolved: Resolved) -> PublicScan:
     """The rows of a public table; what its columns hold was registered with the data version."""
     table = _table(resolved, node.table)
     facts = resolved.public[table.name]
+    whole = public_scan(table, resolved.relations[table.name], resolved.physical[table.name])
+    columns = {column.source: column for column in whole.columns}
     names = {name: field.name for name, field in node.columns}
-    return PublicScan(
-        table=table.name,
-        source=resolved.relations[table.name],
-        columns=tuple(_known(_column(table, n, f.name, resolved, is_id=False), facts) for n, f in node.columns),
+    return replace(
+        whole,
+        columns=tuple(replace(_known(columns[n], facts), name=names[n]) for n in names),
         rows=facts.rows,
         unique=tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key)),
     )
 
 
+def public_scan(table: model.Table, source: Source, physical: Mapping[str, Type | None]) -> PublicScan:
+    """All columns of a public table as every statement reads them, before anything is known of its rows."""
+    columns = tuple(_column(table, column.name, column.name, physical, is_id=False) for column in table.columns)
+    return PublicScan(table.name, source, columns, 0, ())
+
+
 def _known(column: ScanColumn, facts: PublicFacts) -> ScanColumn:
-    """A public column holds what was registered, and nothing else: so its values are public groups."""
+    """A public column holds what was registered, and nothing else: so its values are public groups.
+
+    Where the owner declares `values`, all of them are; whether NULL is one is known from the rows.
+    """
     values = facts.values.get(column.source)
-    if values is None or column.domain.values is not None:
+    if values is None:
         return column
-    known = tuple(value for value in values if value is not None)
-    domain = replace(column.domain, values=known, nullable=None in values)
-    if known and (domain.type.is_number or domain.type.is_time):
-        numbers = [to_number(value) for value in known]
+    if column.domain.values is not None:
+        return replace(column, known=column.domain.with_nullable(None in values), null_group=None in values)
+    found = tuple(value for value in values if value is not None)
+    domain = replace(column.domain, values=found, nullable=None in values)
+    if found and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in found]
         domain = domain.with_bounds(min(numbers), max(numbers))
-    return replace(column, domain=domain, null_group=None in values)
+    return replace(column, known=domain, null_group=None in values)
 
 
 def _table(resolved: Resolved, name: str) -> model.Table:
@@ -115,14 +134,16 @@ def _table(resolved: Resolved, name: str) -> model.Table:
     return table
 
 
-def _column(table: model.Table, name: str, as_name: str, resolved: Resolved, is_id: bool) -> ScanColumn:
+def _column(
+    table: model.Table, name: str, as_name: str, physical: Mapping[str, Type | None], is_id: bool
+) -> ScanColumn:
     column = table.column(name)
     if column is None:
         raise InternalError("a bound column is not in the schema")
     return ScanColumn(
         source=name,
         name=as_name,
-        physical=resolved.physical[table.name][name],
+        physical=physical[name],
         domain=replace(column.domain, length=column.max_length) if column.type == TEXT else column.domain,
         max_length=column.max_length,
         is_id=is_id,
@@ -132,7 +153,7 @@ def _column(table: model.Table, name: str, as_name: str, resolved: Resolved, is_
 
 
 def _id(table: model.Table, name: str, resolved: Resolved) -> ScanColumn:
-    return _column(table, name, name, resolved, is_id=True)
+    return _column(table, name, name, resolved.physical[table.name], is_id=True)
 
 
 def _unit_column(resolved: Resolved, table: model.Table) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import assert_never
 
 from dpsql.plan.expr import UID, Expr, Quantise
 from dpsql.plan.relations import (
     SET,
     Expand,
+    Field,
     Filter,
     Join,
     JoinKind,
@@ -28,7 +30,8 @@ from dpsql.plan.relations import (
 )
 from dpsql.schema.model import EngineTable, Files, Source
 from dpsql.sql.literals import double, identifier, text, type_name
-from dpsql.sql.render_expr import render_expr, sanitised
+from dpsql.sql.render_expr import cast, render_expr, sanitised
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, Type
 
 NO_COLUMNS = '1 AS "_row"'
 
@@ -72,7 +75,7 @@ def _uid(node: Rows) -> list[str]:
 
 
 def _hole(hole: RowsHole) -> str:
-    """Values come as a list of structs, and are cast again: what does not fit its column is NULL."""
+    """Values come as a list of structs of the columns' types: they were moved into their domains before."""
     types = ", ".join(f"{identifier(f.name)} {type_name(f.type)}" for f in hole.columns)
     columns = ", ".join(f"s.{identifier(f.name)} AS {identifier(f.name)}" for f in hole.columns)
     return f"SELECT {columns} FROM (SELECT unnest(CAST(${hole.hole} AS STRUCT({types})[])) AS s)"
@@ -121,10 +124,10 @@ def _per_unit(node: PerUnit) -> str:
 def _unit_measure(measure: UnitMeasure) -> str:
     if measure.arg is None:
         return "COUNT(*)"
-    return exact_aggregate(measure.function, measure.arg, "")
+    return exact_aggregate(measure.function, measure.arg, measure.type, "")
 
 
-def exact_aggregate(function: str, arg: Expr, over: str) -> str:
+def exact_aggregate(function: str, arg: Expr, type_: Type, over: str) -> str:
     """An aggregate whose result does not depend on the order of rows, also for doubles: they come as whole steps."""
     sql = render_expr(arg)
     match function:
@@ -136,16 +139,22 @@ def exact_aggregate(function: str, arg: Expr, over: str) -> str:
             return f"{function.upper()}({sql}){over}"
         case "any" | "all":
             return f"bool_{'or' if function == 'any' else 'and'}({sql}){over}"
-        case "sum" if arg.type.is_integer and not isinstance(arg, Quantise):
-            return f"TRY_CAST(SUM({sql}){over} AS BIGINT)"
         case "sum" if isinstance(arg, Quantise):
-            return f"(CAST(SUM({sql}){over} AS DOUBLE) * {double(arg.grid)})"
+            total = _worth(f"CAST(SUM({sql}){over} AS DOUBLE)", arg.grid)
+            return total if type_ == DOUBLE else cast(total, type_)
         case "mean" if isinstance(arg, Quantise):
-            return f"(CAST(SUM({sql}){over} AS DOUBLE) * {double(arg.grid)} / NULLIF(COUNT({sql}){over}, 0))"
-        case "mean" if arg.type.is_integer:
+            return f"({_worth(f'CAST(SUM({sql}){over} AS DOUBLE)', arg.grid)} / NULLIF(COUNT({sql}){over}, 0))"
+        case "sum" if arg.type.is_integer and arg.type != HUGEINT:
+            return cast(f"SUM({sql}){over}", BIGINT)
+        case "mean" if arg.type.is_integer and arg.type != HUGEINT:
             return f"(CAST(SUM({sql}){over} AS DOUBLE) / NULLIF(COUNT({sql}){over}, 0))"
         case _:
             raise TypeError(f"no exact form of {function} for {arg.type}")
+
+
+def _worth(steps: str, grid: Fraction) -> str:
+    """Steps of a hundredth are divided by 100: the nearest double, where a product with 0.01 may be one beside it."""
+    return f"({steps} / {double(1 / grid)})" if grid.numerator == 1 else f"({steps} * {double(grid)})"
 
 
 TIES_CHOOSE = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
@@ -158,7 +167,7 @@ def _window(node: UnitWindow) -> str:
         for o in node.order
     ]
     if node.function in TIES_CHOOSE or (node.frame or "").startswith("ROWS"):
-        order += [f"{identifier(f.name)} NULLS LAST" for f in row_fields(node.input) if f.name != UID]
+        order += [place for f in row_fields(node.input) if f.name != UID for place in _places(f)]
     ordered = f" ORDER BY {', '.join(order)}" if order else ""
     over = f" OVER (PARTITION BY {partition}{ordered}{' ' + node.frame if node.frame else ''})"
     args = [render_expr(arg) for arg in node.args]
@@ -167,8 +176,15 @@ def _window(node: UnitWindow) -> str:
     elif not args:
         sql = f"COUNT(*){over}"
     else:
-        sql = exact_aggregate(node.function, node.args[0], over)
+        sql = exact_aggregate(node.function, node.args[0], node.type, over)
     return f"SELECT *, {sql} AS {identifier(node.name)} FROM ({render_rows(node.input)})"
+
+
+def _places(column: Field) -> list[str]:
+    """An order in which only rows that look alike are equal: 0.0 and -0.0 compare as one, and print as two."""
+    name = identifier(column.name)
+    sign = [f"signbit({name}) NULLS LAST"] if column.type.is_float else []
+    return [f"{name} NULLS LAST", *sign]
 
 
 def _expand(node: Expand) -> str:
