@@ -17,6 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpsql.about import VERSION
 from dpsql.dbapi.values import (
     BINARY,
     DATETIME,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from dpsql.dbapi.cursor import Cursor
     from dpsql.session import Balance, CellError, Explanation
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "BINARY",

@@ -6,19 +6,23 @@ bundles share the rest evenly. Gaussian noise is calibrated through ρ, Laplace 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.analysis.sensitivity import Claim, Neighboring, claims, selection_keys
-from dpsql.errors import InvalidParameter
+from dpsql.analysis.units import unit_facts
+from dpsql.errors import InternalError, InvalidParameter
 from dpsql.plan.expr import ONE
-from dpsql.plan.nodes import Gather, Sum, cells_of
+from dpsql.plan.nodes import Distinct, Gather, Norm, Sum, Weigh, cells_of
 from dpsql.privacy.accounting import rho_from
+from dpsql.privacy.choice import Contribution, choice_loss, picks_under_epsilon, picks_under_rho
 from dpsql.privacy.loss import Loss, TooSmall, total
 from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
+from dpsql.privacy.spec import Choice
+from dpsql.rewrite.choose import Bins
 from dpsql.rewrite.coarsen import coarsen, shift_for
 
 SELECTION_SHARE = Fraction(1, 5)
@@ -61,10 +65,14 @@ class Calibrated:
     bundles: tuple[NoisyBundle, ...]
     selection: Selection | None
     loss: Loss
+    choice: Choice | None = field(default=None, kw_only=True)
+    counted: Claim | None = field(default=None, kw_only=True)  # the sensitivity of the counts that a choice looks at
     errors: tuple[Fraction, ...]  # per bundle, then the selection: what a stored release is compared by
 
     @property
     def spec(self) -> Spec:
+        if self.choice is not None:
+            return Spec(self.grids, (), None, self.choice)
         places = {name: place for place, name in enumerate(self.columns)}
         bundles = tuple(Bundle(tuple(places[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
         selection = None
@@ -118,6 +126,57 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
         loss=total(losses),
         errors=_errors(bundles, grids, selection, gather),
     )
+
+
+def calibrate_choice(gather: Gather, bins: Bins, share: Share, relation: Neighboring) -> Calibrated:
+    """Bins are chosen by the exponential mechanism, one for each target in every group (SOUNDNESS 6)."""
+    try:
+        return _calibrate_choice(gather, bins, share, relation)
+    except TooSmall:
+        raise InvalidParameter(
+            "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
+        ) from None
+
+
+def _calibrate_choice(gather: Gather, bins: Bins, share: Share, relation: Neighboring) -> Calibrated:
+    contribution, whole = _contribution(gather, relation)
+    count = bins.upper - bins.lower + 1
+    if share.noise is Noise.GAUSSIAN:
+        if share.rho <= 0:
+            raise InvalidParameter("Gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
+        picks = picks_under_rho(bins.targets, contribution, count, share.rho)
+    else:
+        picks = picks_under_epsilon(bins.targets, contribution, count, share.epsilon)
+    return Calibrated(
+        gather=gather,
+        columns=tuple(cell for part in gather.parts for cell in cells_of(part)),
+        grids=tuple(bins.grid for _ in picks),
+        bundles=(),
+        selection=None,
+        loss=choice_loss(picks, contribution),
+        errors=tuple(pick.mechanism.scale / whole for pick in picks),
+        choice=Choice(picks, bins.lower, bins.upper, whole),
+        counted=claims(gather, relation)[0],
+    )
+
+
+def _contribution(gather: Gather, relation: Neighboring) -> tuple[Contribution, int]:
+    """What one unit adds to the bins of a group, over all groups; and what a whole row weighs."""
+    (part,) = gather.parts
+    if not isinstance(part, Sum) or isinstance(part.input, Distinct):
+        raise InternalError("bins are counted in rows")
+    single = len(gather.keys) == 1  # the bin alone
+    k, change_one = relation.group_size, relation.change_one
+    if isinstance(part.input, Weigh):
+        groups = {key.name for key in gather.keys[:-1]}
+        if not set(part.input.keys) <= groups:
+            raise InternalError("a unit's rows are weighed over the bins of a group together")
+        norm, summed = part.input.rows * ONE, part.input.norm is Norm.L1 or not part.input.keys
+        return Contribution(norm, summed, single, k, change_one), ONE
+    rows = unit_facts(part.input).rows
+    if rows is None:
+        raise InternalError("the rows that one privacy unit adds have no bound")
+    return Contribution(rows, True, single, k, change_one), 1
 
 
 def _part(share: Share, part: Fraction) -> Share:

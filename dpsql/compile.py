@@ -9,29 +9,43 @@ import datetime as dt
 import hashlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, calibrate, shares
+from dpsql.calibrate import Calibrated, Noise, calibrate, calibrate_choice, shares
+from dpsql.catalog.identity import Identity
 from dpsql.errors import Error, LimitExceeded
-from dpsql.plan.nodes import Aggregate, Norm
+from dpsql.plan.expr import IsNull, Not
+from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
+from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.plan.recipes import Recipe
-from dpsql.plan.relations import Field, Table
-from dpsql.plan.walk import walk_nodes
+from dpsql.plan.relations import Field, Filter, Named, PublicTable, RowsHole, Table
+from dpsql.plan.walk import walk_rows
 from dpsql.privacy.loss import Loss, total
+from dpsql.rewrite.choose import Bins, choose
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.scan_tables import scan_public
 from dpsql.schema.model import Neighbors, Resolved
 from dpsql.sql.block import ErrorBar, ReleaseColumn
+from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead, Shape
+from dpsql.sql.holes import hole_domain
 from dpsql.sql.parse import Parameter, parse
-from dpsql.sql.post import render_post
+from dpsql.sql.post import render_post, tables_read
 from dpsql.sql.render import render
-from dpsql.sql.split import BoundRelease, split
+from dpsql.sql.render_rows import render_rows
+from dpsql.sql.split import NOBODY, Split, split
 
 FRAMES = 12_000
 """The parser takes some twenty frames for a parenthesis, and statements may be 200 deep whatever the caller's stack."""
+
+MOST_GROUPS = 10_000
+"""Selected groups for which a quantile is chosen."""
+
+KEYS_HOLE = "keys"
+"""The hole that a choice's groups come from, where they were selected."""
 
 
 @dataclass(frozen=True)
@@ -53,23 +67,26 @@ class Settings:
 
 @dataclass(frozen=True)
 class Hole:
-    """A place in a release's SQL that an earlier step fills; none are made yet."""
+    """A place in a release's SQL that an earlier step fills: `sql` is post-processing over the tables before."""
 
     name: str
+    shape: Shape
+    columns: tuple[Field, ...]
+    most: int
+    sql: str
 
 
 @dataclass(frozen=True)
 class ReleaseStep:
-    """One release: what the engine runs, the noise, and how its answers are worked out."""
+    """One release: what the engine runs, and the noise. `after` are the places of the steps that its holes read."""
 
     name: str
     plan_hash: str
     sql: str
     keys: tuple[Field, ...]  # in the engine's order
     calibrated: Calibrated
-    recipes: tuple[Recipe, ...]  # one per measure
-    columns: tuple[ReleaseColumn, ...]  # what post-processing reads
     holes: tuple[Hole, ...] = ()
+    after: tuple[int, ...] = ()
 
     @property
     def loss(self) -> Loss:
@@ -77,9 +94,56 @@ class ReleaseStep:
 
 
 @dataclass(frozen=True)
+class PublicStep:
+    """A public table (`sql` reads it, for free) or one of the catalog (its schema is `place`)."""
+
+    name: str
+    place: str
+    table: str
+    columns: tuple[Field, ...]
+    sql: str | None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The bins of a step, one for each fraction asked, read as values."""
+
+    bins: Bins
+    container: str | None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A step of counts per group and value, of which the most frequent ones are read."""
+
+    asked: Frequent
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Where a measure comes from: the place of its step, and how it is worked out from the step's release."""
+
+    step: int
+    recipe: Recipe | Chosen | Counted
+
+
+@dataclass(frozen=True)
+class TableStep:
+    """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups."""
+
+    name: str
+    step: int
+    columns: tuple[ReleaseColumn, ...]
+    measures: tuple[Answered, ...]
+
+
+@dataclass(frozen=True)
 class Compiled:
     statement: str
+    reads: tuple[PublicStep, ...]
     steps: tuple[ReleaseStep, ...]
+    tables: tuple[TableStep, ...]
     post_sql: str
     errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
     settings: Settings
@@ -96,11 +160,12 @@ def compile_query(
     settings: Settings,
     parameters: Sequence[Parameter] = (),
     now: dt.datetime | None = None,
+    who: Identity = NOBODY,
 ) -> Compiled:
     if sys.getrecursionlimit() < FRAMES:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(FRAMES)
     try:
-        return _compile(sql, resolved, settings, parameters, now)
+        return _Compiler(resolved, settings).compile(sql, split(parse(sql, parameters), resolved.schema, now, who))
     except Error as error:
         error.statement = sql
         raise
@@ -108,24 +173,140 @@ def compile_query(
         raise LimitExceeded("the statement is nested too deeply") from None
 
 
-def _compile(
-    sql: str, resolved: Resolved, settings: Settings, parameters: Sequence[Parameter], now: dt.datetime | None
-) -> Compiled:
-    parts = split(parse(sql, parameters), resolved.schema, now)
-    asked = [canonicalise(release.aggregate) for release in parts.releases]
-    policy = Policy(settings.rows, settings.groups, _norm(settings))
-    rewritten = [rewrite(aggregate, resolved, policy) for aggregate in asked]
-    selects = tuple(one.gather.selection is not None for one in rewritten)
-    each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
-    hashes = [_plan_hash(aggregate, resolved, settings) for aggregate in asked]
-    noisy = [calibrate(one.gather, share, _relation(resolved)) for one, share in zip(rewritten, each, strict=True)]
-    steps = tuple(map(_step, parts.releases, hashes, rewritten, noisy))
-    notices = tuple(dict.fromkeys(notice for one in rewritten for notice in one.notices))
-    return Compiled(sql, steps, render_post(parts.post), parts.errors, settings, notices)
+@dataclass(frozen=True)
+class _Draft:
+    """A step before its share of the loss is known."""
+
+    name: str
+    plan_hash: str
+    rewritten: Rewritten | None
+    choice: tuple[Gather, Bins] | None
+    holes: tuple[Hole, ...]
+    after: tuple[int, ...]
 
 
-def _norm(settings: Settings) -> Norm:
-    return Norm.L2 if settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
+@dataclass(frozen=True)
+class _Compiler:
+    resolved: Resolved
+    settings: Settings
+
+    def compile(self, sql: str, parts: Split) -> Compiled:
+        drafts: list[_Draft] = []
+        tables: list[TableStep] = []
+        for release in parts.releases:
+            tables.append(self._draft(release, drafts, tables))
+        selects = tuple(d.rewritten is not None and d.rewritten.gather.selection is not None for d in drafts)
+        each = shares(self.settings.chosen_noise, self.settings.epsilon, self.settings.delta, selects)
+        steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
+        notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
+        notices += [notice for release in parts.releases for notice in release.notices]
+        return Compiled(
+            statement=sql,
+            reads=tuple(self._read(read) for read in parts.reads),
+            steps=steps,
+            tables=tuple(tables),
+            post_sql=render_post(parts.post),
+            errors=parts.errors,
+            settings=self.settings,
+            notices=tuple(dict.fromkeys(notices)),
+        )
+
+    # --- releases ----------------------------------------------------------------------------------------------------
+
+    def _draft(self, release: BoundRelease, drafts: list[_Draft], tables: list[TableStep]) -> TableStep:
+        """The steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
+        asked = canonicalise(release.aggregate)
+        holes = tuple(_hole(hole) for hole in release.holes)
+        after = _after(release.holes, tables)
+        linear = tuple(m for m in asked.measures if not isinstance(m, Quantile | Extreme | Frequent))
+        main = replace(asked, measures=linear)
+        rewritten = rewrite(main, self.resolved, self._policy)
+        place = len(drafts)
+        drafts.append(_Draft(release.name, self._hash(main, holes), rewritten, None, holes, after))
+        recipes = iter(rewritten.recipes)
+        answers: list[Answered] = []
+        for number, measure in enumerate(asked.measures, 1):
+            name = f"{release.name}_m{number}"
+            match measure:
+                case Quantile() | Extreme():
+                    drafts.append(self._choice(name, measure, asked, rewritten.gather, holes, after, place))
+                    bins = drafts[-1].choice
+                    assert bins is not None
+                    container = measure.container if isinstance(measure, Quantile) else None
+                    answers.append(Answered(len(drafts) - 1, Chosen(bins[1], container)))
+                case Frequent():
+                    counts = _counts(asked, measure)
+                    found = rewrite(counts, self.resolved, self._policy)
+                    drafts.append(_Draft(name, self._hash(counts, holes), found, None, holes, after))
+                    answers.append(Answered(len(drafts) - 1, Counted(measure, found.recipes[0])))
+                case _:
+                    answers.append(Answered(place, next(recipes)))
+        return TableStep(release.name, place, release.columns, tuple(answers))
+
+    def _choice(
+        self,
+        name: str,
+        measure: Quantile | Extreme,
+        asked: Aggregate,
+        main: Gather,
+        holes: tuple[Hole, ...],
+        after: tuple[int, ...],
+        place: int,
+    ) -> _Draft:
+        """A quantile is chosen in public groups: those listed, or those that the main step has released."""
+        listed = main.listed
+        if main.selection is not None:
+            rows = RowsHole(KEYS_HOLE, main.keys, tuple(hole_domain(key.type) for key in main.keys), MOST_GROUPS)
+            listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
+            columns = ", ".join(f'"{key.name}"' for key in main.keys)
+            table = name.rsplit("_m", 1)[0]
+            keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, f"SELECT DISTINCT {columns} FROM {table}")
+            holes, after = (*holes, keys), (*after, place)
+        alone = replace(asked, measures=(measure,))
+        gather, bins = choose(alone, measure, listed, self.resolved, self._policy)
+        return _Draft(name, self._hash(alone, holes), None, (gather, bins), holes, after)
+
+    def _step(self, draft: _Draft, share: object) -> ReleaseStep:
+        relation = _relation(self.resolved)
+        if draft.choice is not None:
+            gather, bins = draft.choice
+            calibrated = calibrate_choice(gather, bins, share, relation)  # type: ignore[arg-type]
+        else:
+            assert draft.rewritten is not None
+            calibrated = calibrate(draft.rewritten.gather, share, relation)  # type: ignore[arg-type]
+        sql, keys = render(calibrated.gather), calibrated.gather.keys
+        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, draft.holes, draft.after)
+
+    # --- public tables -----------------------------------------------------------------------------------------------
+
+    def _read(self, read: PublicRead) -> PublicStep:
+        sql = None
+        if not read.place:
+            table = PublicTable(read.table, tuple((column.name, column) for column in read.columns))
+            sql = render_rows(scan_public(table, self.resolved))
+        return PublicStep(read.name, read.place, read.table, read.columns, sql)
+
+    # --- policy and keys of the store --------------------------------------------------------------------------------
+
+    @property
+    def _policy(self) -> Policy:
+        norm = Norm.L2 if self.settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
+        return Policy(self.settings.rows, self.settings.groups, norm)
+
+    def _hash(self, aggregate: Aggregate, holes: tuple[Hole, ...]) -> str:
+        """What a stored release is found by: the question, the tables' declarations and the caps; not ε.
+
+        The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and
+        recipes. The releases that fill its holes are added when it is paid for (`after`).
+        """
+        schema, settings = self.resolved.schema, self.settings
+        names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
+        tables = [repr(schema.table(name)) for name in names]
+        caps = (settings.rows, settings.groups, settings.chosen_noise.value)
+        relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
+        filled = [repr((hole.name, hole.shape.value, hole.columns, hole.most, hole.sql)) for hole in holes]
+        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _relation(resolved: Resolved) -> Neighboring:
@@ -133,27 +314,20 @@ def _relation(resolved: Resolved) -> Neighboring:
     return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
 
-def _step(release: BoundRelease, plan_hash: str, rewritten: Rewritten, calibrated: Calibrated) -> ReleaseStep:
-    return ReleaseStep(
-        name=release.name,
-        plan_hash=plan_hash,
-        sql=render(calibrated.gather),
-        keys=calibrated.gather.keys,
-        calibrated=calibrated,
-        recipes=rewritten.recipes,
-        columns=release.columns,
-    )
+def _hole(hole: BoundHole) -> Hole:
+    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source))
 
 
-def _plan_hash(aggregate: Aggregate, resolved: Resolved, settings: Settings) -> str:
-    """What a stored release is found by: the question, the tables' declarations and the caps; not ε.
+def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, ...]:
+    """The places of all steps that the holes' sources read."""
+    read = {name for hole in holes for name in tables_read(hole.source)}
+    found = [t for t in tables if t.name in read]
+    return tuple(sorted({place for t in found for place in (t.step, *(answer.step for answer in t.measures))}))
 
-    The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and recipes.
-    """
-    privacy = resolved.schema.privacy
-    names = sorted({node.table for node in walk_nodes(aggregate) if isinstance(node, Table)})
-    tables = [repr(resolved.schema.table(name)) for name in names]
-    caps = (settings.rows, settings.groups, settings.chosen_noise.value)
-    relation = (privacy.unit, privacy.neighbors.value, privacy.group_size)
-    text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation)])
-    return hashlib.sha256(text.encode()).hexdigest()
+
+def _counts(asked: Aggregate, measure: Frequent) -> Aggregate:
+    """How often each value occurs in each group."""
+    value = Named("value", measure.arg)
+    rows = Filter(asked.input, Not(IsNull(measure.arg)))
+    sets = tuple(names | {value.name} for names in asked.sets)
+    return Aggregate(rows, (*asked.keys, value), (CountRows(),), sets)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.calibrate import NoisyBundle
+from dpsql.calibrate import Calibrated, NoisyBundle
 from dpsql.compile import Compiled, ReleaseStep
 from dpsql.plan.recipes import Linear
+from dpsql.privacy.choice import rank_error
 from dpsql.privacy.mechanisms import Gaussian, standard_error
 from dpsql.privacy.selection import units_needed
 
@@ -86,8 +87,9 @@ def _expected(compiled: Compiled, place: int) -> float | None:
     bar = compiled.errors[place] if place < len(compiled.errors) else None
     if bar is None:
         return None
-    step = next(step for step in compiled.steps if step.name == bar.release)
-    recipe = step.recipes[bar.measure]
+    table = next(table for table in compiled.tables if table.name == bar.release)
+    answer = table.measures[bar.measure]
+    step, recipe = compiled.steps[answer.step], answer.recipe
     if not isinstance(recipe, Linear):
         return None
     grids = dict(zip(step.calibrated.columns, step.calibrated.grids, strict=True))
@@ -100,13 +102,15 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     calibrated = step.calibrated
     gather, selection = calibrated.gather, calibrated.selection
     grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
+    if calibrated.choice is not None:  # the engine's only column counts rows, or parts of them
+        grids = {calibrated.columns[0]: Fraction(1, calibrated.choice.whole)}
     return ExplainedRelease(
         sql=step.sql,
         engine=engine,
         holes=tuple(hole.name for hole in step.holes),
         keys=tuple(key.name for key in step.keys),
         columns=tuple(ExplainedColumn(name, grid) for name, grid in grids.items()),
-        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles),
+        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles) + _picks(calibrated),
         selection=gather.selection.cell if gather.selection is not None else None,
         groups=gather.listed.count if gather.listed is not None and selection is None else None,
         units_to_appear=None if selection is None else units_needed(selection, 1),
@@ -130,6 +134,26 @@ def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
     )
 
 
+def _picks(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
+    """One exponential mechanism for each target, all on the same counts; the error is in rows by rank, at 95 %."""
+    choice = calibrated.choice
+    if choice is None or calibrated.counted is None:
+        return ()
+    sensitivity = calibrated.counted.sensitivity
+    return tuple(
+        ExplainedBundle(
+            columns=calibrated.counted.cells,
+            mechanism="exponential",
+            scale=pick.mechanism.scale,
+            l1=sensitivity.l1,
+            l2=math.nextafter(math.sqrt(sensitivity.l2_squared), math.inf),
+            linf=sensitivity.linf,
+            stderr=rank_error(pick, choice.bins) / choice.whole,
+        )
+        for pick in choice.picks
+    )
+
+
 def _lines(explanation: Explanation) -> list[str]:
     cost = f"at most epsilon {_short(explanation.epsilon)}, delta {_short(explanation.delta)}"
     lines = [f"Loss: {cost}" if explanation.releases else "Loss: none, no private rows are read"]
@@ -144,9 +168,7 @@ def _lines(explanation: Explanation) -> list[str]:
                 f" that are in no other group; delta {_short(release.delta)}"
             )
         for bundle in release.bundles:
-            lines.append(
-                f"  {bundle.mechanism} noise on {', '.join(bundle.columns)}: standard error {bundle.stderr:.4g} each"
-            )
+            lines.append(f"  {_noise(bundle)}")
         lines += [f"    {line}" for line in release.sql.splitlines()]
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
@@ -154,6 +176,12 @@ def _lines(explanation: Explanation) -> list[str]:
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
         lines.append(f"Output {name} {type_}" + ("" if error is None else f": standard error {error:.4g}"))
     return lines
+
+
+def _noise(bundle: ExplainedBundle) -> str:
+    if bundle.mechanism == "exponential":
+        return f"exponential mechanism on {', '.join(bundle.columns)}: within {bundle.stderr:.4g} rows by rank, at 95 %"
+    return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: standard error {bundle.stderr:.4g} each"
 
 
 def _short(number: Fraction) -> str:

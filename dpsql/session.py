@@ -10,11 +10,14 @@ import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, assert_never
 
-from dpsql import settings as setting
+from dpsql.about import VERSION
 from dpsql.catalog import shows
+from dpsql.catalog.find import find as find_catalog
+from dpsql.catalog.identity import Identity
 from dpsql.catalog.rows import CatalogTable
-from dpsql.compile import Compiled, ReleaseStep, compile_query
+from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
 from dpsql.engines.base import FAILED, FAILED_HINT, log
 from dpsql.errors import EngineFailed, Error, StaleData
@@ -22,26 +25,35 @@ from dpsql.exact import Row
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim
 from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn
-from dpsql.post.tables import empty_table, released_table
+from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
+from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.schema.model import Files
+from dpsql.settings import SessionSettings
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
+    DescribeQueryCommand,
+    DiscardCommand,
     ExplainCommand,
+    NothingCommand,
     ResetCommand,
     SetCommand,
     ShowCommand,
+    TransactionCommand,
     read_command,
 )
 from dpsql.sql.parse import Parameter
 from dpsql.sql.render_rows import render_source
+from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT, Type
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
+
+_T = TypeVar("_T")
 
 KEPT = 256
 """Compiled statements that a session remembers."""
@@ -86,7 +98,7 @@ class Session:
     def __post_init__(self) -> None:
         self._privacy = self.dataset.schema.privacy
         self._account = self.dataset.account(self.user)
-        self.settings = setting.defaults(self._privacy)
+        self._state = new_state(self._privacy)
         self._compiled: OrderedDict[object, Compiled] = OrderedDict()
         self._described: OrderedDict[int, tuple[Compiled, tuple[OutputColumn, ...]]] = OrderedDict()
 
@@ -106,21 +118,43 @@ class Session:
         match command:
             case None:
                 return self._query(sql, parameters)
-            case SetCommand(name, value):
-                self.set(name, value)
-                return Answer((), [], [], command="SET")
+            case SetCommand(name, value, local):
+                self._state = self._state.set(self._privacy, name, value, local)
+                return _done("SET")
             case ResetCommand(name):
-                self.settings = setting.reset(self.settings, self._privacy, name)
-                return Answer((), [], [], command="RESET")
+                self._state = self._state.reset(self._privacy, name)
+                return _done("RESET")
             case ShowCommand(name):
                 return self._show(name)
             case ExplainCommand(inner, offset):
-                return _text_answer("QUERY PLAN", str(self._explained(sql, inner, offset, parameters)).splitlines())
+                explained = self._within(sql, offset, lambda: self.explain(inner, parameters))
+                return _text_answer("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
-                return _catalog_answer(shows.columns(self.dataset.schema, table), "DESCRIBE")
+                return _catalog_answer(shows.columns(self.dataset.schema, plain_name(table)), "DESCRIBE")
+            case DescribeQueryCommand(inner, offset):
+                columns = self._within(sql, offset, lambda: self.describe(inner, parameters))
+                return _catalog_answer(shows.outputs([(c.name, _type_text(c)) for c in columns]), "DESCRIBE")
+            case TransactionCommand(step, savepoint):
+                self._state = self._state.step(step, savepoint)
+                return _done(step.value.removesuffix(" TO"))
+            case NothingCommand(tag):
+                return _done(tag)
+            case DiscardCommand():
+                self._state = new_state(self._privacy)
+                return _done("DISCARD ALL")
+            case _:
+                assert_never(command)
+
+    @property
+    def _who(self) -> Identity:
+        return Identity(self._account.name, self.dataset.schema.path.stem, VERSION)
+
+    @property
+    def settings(self) -> SessionSettings:
+        return self._state.now.settings
 
     def set(self, name: str, value: str) -> None:
-        self.settings = setting.change(self.settings, self._privacy, name.lower(), value)
+        self._state = self._state.set(self._privacy, name.lower(), value)
 
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
@@ -155,7 +189,7 @@ class Session:
         if known is not None:
             self._compiled.move_to_end(key)
             return known
-        compiled = compile_query(sql, self.dataset.resolved, self.settings.statement, parameters, now)
+        compiled = compile_query(sql, self.dataset.resolved, self.settings.statement, parameters, now, self._who)
         self._compiled[key] = compiled
         if len(self._compiled) > KEPT:
             self._compiled.popitem(last=False)
@@ -164,9 +198,9 @@ class Session:
     def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         compiled = self._compile(sql, parameters)
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
-        releases, charged = self._releases(compiled)
-        pairs = zip(compiled.steps, releases, strict=True)
-        tables = [released_table(step, release, self.settings.nonnegative) for step, release in pairs]
+        public = [self._public(read) for read in compiled.reads]
+        releases, charged = self._releases(compiled, public)
+        tables = public + released_tables(compiled, releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self.timeout)
         asked = len(compiled.errors) if compiled.errors else len(result.columns)
         errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
@@ -175,25 +209,51 @@ class Session:
         rows = [row[:asked] for row in result.rows]
         return Answer(result.columns[:asked], rows, errors, charged, _notices(rows, errors), "SELECT")
 
-    def _releases(self, compiled: Compiled) -> tuple[list[Release], Loss]:
-        """Pay for all steps at once, then run those that are not stored yet."""
+    def _public(self, read: PublicStep) -> ReleasedTable:
+        if read.sql is not None:
+            return public_table(read, self.dataset.engine.public(read.sql, {}))
+        found = find_catalog(self.dataset.schema, self._who, read.place, read.table)
+        return public_table(read, found.rows if found is not None else ())
+
+    def _releases(self, compiled: Compiled, public: list[ReleasedTable]) -> tuple[dict[int, Release], Loss]:
+        """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones."""
         if not compiled.steps:
-            return [], NO_LOSS
+            return {}, NO_LOSS
         self.dataset.check_unchanged()
         version = self.dataset.resolved.version
-        asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors) for s in compiled.steps]
+        asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after) for s in compiled.steps]
         claims = self.dataset.ledger.purchase(self._account, asked, compiled.statement, self.clock())
         bodies: dict[int, bytes] = {}
-        for step, claim in zip(compiled.steps, claims, strict=True):
+        releases: dict[int, Release] = {}
+        for place, (step, claim) in enumerate(zip(compiled.steps, claims, strict=True)):
             if claim.release not in bodies:
-                bodies[claim.release] = claim.body if claim.body is not None else self._run(step, claim)
+                body = claim.body
+                if body is None:
+                    body = self._run(step, claim, self._holes(step, claim, compiled, releases, public))
+                bodies[claim.release] = body
+            releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
-        return [from_bytes(bodies[claim.release]) for claim in claims], total(list(charged.values()))
+        return releases, total(list(charged.values()))
 
-    def _run(self, step: ReleaseStep, claim: Claim) -> bytes:
+    def _holes(
+        self,
+        step: ReleaseStep,
+        claim: Claim,
+        compiled: Compiled,
+        releases: dict[int, Release],
+        public: list[ReleasedTable],
+    ) -> Values:
+        """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
+        if not step.holes:
+            return {}
+        tables = public + released_tables(compiled, releases, nonnegative=False)
+        values = fill(step.holes, tables, self.timeout)
+        return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
+
+    def _run(self, step: ReleaseStep, claim: Claim, holes: Values) -> bytes:
         """Exact rows live between these lines only. Whatever fails here has one text and counts against the account."""
         try:
-            exact = self.dataset.engine.execute(step.sql, len(step.keys), {})
+            exact = self.dataset.engine.execute(step.sql, len(step.keys), holes)
             self.dataset.check_unchanged()  # the files may have been replaced while they were read
             body = to_bytes(perturb(exact, step.calibrated.spec, self.sampler))
         except StaleData:
@@ -219,15 +279,15 @@ class Session:
         return outputs
 
     def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        tables = [empty_table(step) for step in compiled.steps]
-        described = sandbox.describe(compiled.post_sql, tables)
+        described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
         return described[: len(compiled.errors)] if compiled.errors else described
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
-    def _explained(self, sql: str, inner: str, offset: int, parameters: Sequence[Parameter]) -> Explanation:
+    def _within(self, sql: str, offset: int, ask: Callable[[], _T]) -> _T:
+        """What is asked about a statement that starts at `offset` of another: errors point into the whole."""
         try:
-            return self.explain(inner, parameters)
+            return ask()
         except Error as error:
             if error.span is not None:
                 error.span = Span(error.span.start + offset, error.span.end + offset)
@@ -240,11 +300,14 @@ class Session:
                 return _budget_answer(self.budget())
             case "tables":
                 return _catalog_answer(shows.tables(self.dataset.schema), "SHOW")
+            case "schemas":
+                return _catalog_answer(shows.schemas(), "SHOW")
             case "all":
-                values = [(n, setting.show(self.settings, n)) for n in setting.NAMES]
-                return _rows_answer((("name", TEXT), ("setting", TEXT)), values, "SHOW")
+                return _rows_answer((("name", TEXT), ("setting", TEXT)), self._state.now.items(), "SHOW")
+            case "session_authorization":
+                return _rows_answer(((name, TEXT),), [(self._account.name,)], "SHOW")
             case _:
-                return _rows_answer(((name, TEXT),), [(setting.show(self.settings, name),)], "SHOW")
+                return _rows_answer(((name, TEXT),), [(self._state.now.show(name),)], "SHOW")
 
 
 def _cell_error(row: Row, bar: object) -> CellError | None:
@@ -269,6 +332,10 @@ def _notices(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tup
 
 def _type_text(column: OutputColumn) -> str:
     return str(column.type) if column.type is not None else column.spelling.lower()
+
+
+def _done(command: str) -> Answer:
+    return Answer((), [], [], command=command)
 
 
 def _rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:

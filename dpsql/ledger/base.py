@@ -52,6 +52,7 @@ class Asked:
     version: int
     loss: Loss
     errors: tuple[Fraction, ...]
+    after: tuple[int, ...] = ()  # places, in the same statement, of the releases that fill its holes
 
 
 @dataclass(frozen=True)

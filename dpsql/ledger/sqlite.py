@@ -5,10 +5,11 @@ Law: what is charged is on disk before `purchase` returns, and what is delivered
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -68,9 +69,9 @@ class SqliteLedger:
             heads = {payer.name: chain.read_head(db, self.file.id, payer.name) for payer in payers}
             bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
             claims: dict[int, Claim] = {}
-            # The smallest errors first: they serve the same plan elsewhere in the statement.
-            for place in sorted(range(len(asked)), key=lambda i: (asked[i].plan, asked[i].version, asked[i].errors)):
-                found = answers.find_or_insert(db, account.name, asked[place])
+            for place in _in_order(asked):
+                wanted = _filled(asked[place], claims)
+                found = answers.find_or_insert(db, account.name, wanted)
                 owing = answers.unpaid(db, found.release, heads)
                 for name in owing:
                     answers.pay(db, found.release, name, heads[name].number + 1)
@@ -216,3 +217,19 @@ class SqliteLedger:
 def _current(db: sqlite3.Connection) -> Version | None:
     row = db.execute("SELECT number, identity, facts FROM version ORDER BY number DESC LIMIT 1").fetchone()
     return None if row is None else Version(*row)
+
+
+def _in_order(asked: Sequence[Asked]) -> list[int]:
+    """What fills holes comes before what has them; else the smallest errors first: they serve the same plan elsewhere
+    in the statement."""
+    first = [place for place, one in enumerate(asked) if not one.after]
+    first.sort(key=lambda i: (asked[i].plan, asked[i].version, asked[i].errors))
+    return first + [place for place, one in enumerate(asked) if one.after]
+
+
+def _filled(asked: Asked, claims: Mapping[int, Claim]) -> Asked:
+    """A release with holes is another one for every release that fills them."""
+    if not asked.after:
+        return asked
+    text = "\n".join([asked.plan, *(str(claims[place].release) for place in asked.after)])
+    return replace(asked, plan=hashlib.sha256(text.encode()).hexdigest())

@@ -60,7 +60,7 @@ class ReleasedTable:
     """
 
     name: str
-    columns: tuple[tuple[str, Type], ...]
+    columns: tuple[tuple[str, Type | str], ...]  # text spells a type of DuckDB's own, as of a list
     rows: Sequence[Sequence[Any]]
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ def _with_releases(sql: str, tables: Sequence[ReleasedTable]) -> str:
 
 def _select(table: ReleasedTable, first: int) -> str:
     columns = [
-        f"unnest(${at}::{spelling(type_)}[]) AS {identifier(name)}"
+        f"unnest(${at}::{type_ if isinstance(type_, str) else spelling(type_)}[]) AS {identifier(name)}"
         for at, (name, type_) in enumerate(table.columns, start=first)
     ]
     return f"SELECT {', '.join(columns) or '1'}"

@@ -1,40 +1,184 @@
-"""A release as post-processing reads it: keys, answers and their errors as columns."""
+"""Releases and public tables as post-processing reads them: keys, answers and their errors as columns."""
 
 from __future__ import annotations
 
-from dpsql.compile import ReleaseStep
-from dpsql.post.estimates import Estimates, estimate
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, assert_never
+
+from dpsql.compile import Answered, Chosen, Compiled, Counted, PublicStep, ReleaseStep, TableStep
+from dpsql.engines.duckdb import spelling
+from dpsql.exact import Row
+from dpsql.plan.recipes import Recipe
+from dpsql.post.estimates import Estimates, covariance, estimate
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.release import Release
-from dpsql.types import BIGINT, Type
+from dpsql.rewrite.choose import Bins
+from dpsql.schema.domain import EPOCH
+from dpsql.sql.block import ReleaseColumn
+from dpsql.types import BIGINT, Kind, Type
 
-_NO_COLUMNS: tuple[tuple[str, Type], ...] = (("_row", BIGINT),)
+_NO_COLUMNS: tuple[tuple[str, Type | str], ...] = (("_row", BIGINT),)
 """COUNT of groups, or a constant per group: only the number of rows matters."""
 
+Values = list[Any]
 
-def empty_table(step: ReleaseStep) -> ReleasedTable:
+
+def empty_tables(compiled: Compiled) -> list[ReleasedTable]:
     """The columns alone, for describing a statement before anything is charged."""
-    columns = tuple((column.name, column.type) for column in step.columns) or _NO_COLUMNS
-    return ReleasedTable(step.name, columns, [[] for _ in columns])
+    public = [(read.name, tuple((f.name, f.type) for f in read.columns)) for read in compiled.reads]
+    released = [(table.name, _columns(table)) for table in compiled.tables]
+    return [ReleasedTable(name, columns, [[] for _ in columns]) for name, columns in (*public, *released)]
 
 
-def released_table(step: ReleaseStep, release: Release, nonnegative: bool) -> ReleasedTable:
-    if not step.columns:
-        return ReleasedTable(step.name, _NO_COLUMNS, [list(range(len(release.keys)))])
-    keys = {key.name: place for place, key in enumerate(step.keys)}
-    cells = step.calibrated.columns
-    measures = sorted({column.place for column in step.columns if column.kind != "key"})
-    estimates = {place: estimate(step.recipes[place], release, cells, nonnegative) for place in measures}
-    values: list[list[object]] = []
-    for column in step.columns:
+def public_table(read: PublicStep, rows: Sequence[Row]) -> ReleasedTable:
+    columns = tuple((column.name, column.type) for column in read.columns)
+    return ReleasedTable(read.name, columns, [[row[place] for row in rows] for place in range(len(columns))])
+
+
+def released_tables(compiled: Compiled, releases: Mapping[int, Release], nonnegative: bool) -> list[ReleasedTable]:
+    """The tables of which all steps are released; `releases` are by the place of their step."""
+    whole = [t for t in compiled.tables if {t.step, *(answer.step for answer in t.measures)} <= releases.keys()]
+    return [_released(table, compiled.steps, releases, nonnegative) for table in whole]
+
+
+def _columns(table: TableStep) -> tuple[tuple[str, Type | str], ...]:
+    return tuple((column.name, _spelled(column, table)) for column in table.columns) or _NO_COLUMNS
+
+
+def _spelled(column: ReleaseColumn, table: TableStep) -> Type | str:
+    """A list or map is spelled out: dpsql has no type for it."""
+    if column.kind != "value":
+        return column.type
+    recipe = table.measures[column.place].recipe
+    if isinstance(recipe, Chosen) and recipe.container is not None:
+        return f"{spelling(column.type)}[]"
+    if isinstance(recipe, Counted) and recipe.asked.container is not None:
+        inner = spelling(column.type)
+        return f"{inner}[]" if recipe.asked.container == "list" else f"MAP({inner}, BIGINT)"
+    return column.type
+
+
+def _released(
+    table: TableStep, steps: Sequence[ReleaseStep], releases: Mapping[int, Release], nonnegative: bool
+) -> ReleasedTable:
+    main = releases[table.step]
+    if not table.columns:
+        return ReleasedTable(table.name, _NO_COLUMNS, [list(range(len(main.keys)))])
+    names = [key.name for key in steps[table.step].keys]
+    found: dict[int, Estimates] = {}
+
+    def estimates(place: int) -> Estimates:
+        if place not in found:
+            found[place] = _estimates(table.measures[place], names, main, steps, releases, nonnegative)
+        return found[place]
+
+    values: list[Values] = []
+    for column in table.columns:
         if column.kind == "key":
-            place = keys[column.name]
-            values.append([key[place] for key in release.keys])
+            place = names.index(column.name)
+            values.append([key[place] for key in main.keys])
+        elif column.kind == "cov":
+            values.append(_covariance(table, column, steps, releases))
         else:
-            values.append(_part(estimates[column.place], column.kind))
-    return ReleasedTable(step.name, tuple((column.name, column.type) for column in step.columns), values)
+            one = estimates(column.place)
+            parts = {"value": one.values, "stderr": one.stderr, "low": one.low, "high": one.high}
+            values.append(parts[column.kind])
+    return ReleasedTable(table.name, _columns(table), values)
 
 
-def _part(found: Estimates, kind: str) -> list[object]:
-    parts = {"value": found.values, "stderr": found.stderr, "low": found.low, "high": found.high}
-    return parts[kind]
+def _covariance(
+    table: TableStep, column: ReleaseColumn, steps: Sequence[ReleaseStep], releases: Mapping[int, Release]
+) -> Values:
+    one, other = table.measures[column.place], table.measures[column.other]
+    rows = len(releases[table.step].keys)
+    if isinstance(one.recipe, Chosen | Counted) or isinstance(other.recipe, Chosen | Counted):
+        return [None] * rows
+    cells = steps[table.step].calibrated.columns
+    return list(covariance(one.recipe, other.recipe, releases[table.step], cells))
+
+
+def _estimates(
+    answer: Answered,
+    names: list[str],
+    main: Release,
+    steps: Sequence[ReleaseStep],
+    releases: Mapping[int, Release],
+    nonnegative: bool,
+) -> Estimates:
+    step, release = steps[answer.step], releases[answer.step]
+    match answer.recipe:
+        case Chosen():
+            values = _by_group(names, main, step, release, _chosen(answer.recipe, release))
+        case Counted():
+            values = _frequent(answer.recipe, names, main, step, release)
+        case _:
+            recipe: Recipe = answer.recipe
+            return estimate(recipe, release, step.calibrated.columns, nonnegative)
+    nothing: Values = [None] * len(values)
+    return Estimates(values, nothing, nothing, nothing)
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------------
+
+
+def _by_group(names: list[str], main: Release, step: ReleaseStep, release: Release, values: Values) -> Values:
+    """Values of a step's groups, in the order of the main step's."""
+    order = [[key.name for key in step.keys].index(name) for name in names]
+    known = {tuple(key[place] for place in order): value for key, value in zip(release.keys, values, strict=True)}
+    return [known.get(key) for key in main.keys]
+
+
+def _chosen(chosen: Chosen, release: Release) -> Values:
+    columns = [[_value(int(number), chosen.bins) for number in cells] for cells in release.cells]
+    if chosen.container is None:
+        return columns[0]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _value(number: int, bins: Bins) -> Any:
+    value = number * bins.grid
+    if not bins.discrete:
+        return float(value)
+    kind = bins.type.kind
+    match kind:
+        case Kind.DATE:
+            return EPOCH.date() + dt.timedelta(days=round(value))
+        case Kind.TIMESTAMP:
+            return EPOCH + dt.timedelta(microseconds=round(value))
+        case Kind.TIMESTAMPTZ:
+            return (EPOCH + dt.timedelta(microseconds=round(value))).replace(tzinfo=dt.UTC)
+        case Kind.DECIMAL:
+            scale = bins.type.scale or 0
+            return Decimal(round(value * 10**scale)).scaleb(-scale)
+        case _:
+            return round(value) if bins.type.is_integer else float(value)
+
+
+# --- frequent values -------------------------------------------------------------------------------------------------
+
+
+def _frequent(counted: Counted, names: list[str], main: Release, step: ReleaseStep, release: Release) -> Values:
+    """The values of each group by their noisy counts, the most frequent first."""
+    fields = [key.name for key in step.keys]
+    order, place = [fields.index(name) for name in names], fields.index("value")
+    counts = estimate(counted.recipe, release, step.calibrated.columns).values
+    groups: dict[Row, list[tuple[int, Any]]] = {}
+    for key, count in zip(release.keys, counts, strict=True):
+        groups.setdefault(tuple(key[p] for p in order), []).append((int(count), key[place]))
+    for values in groups.values():
+        values.sort(key=lambda pair: (-pair[0], str(pair[1])))
+    return [_answer(counted, groups.get(key, [])) for key in main.keys]
+
+
+def _answer(counted: Counted, values: list[tuple[int, Any]]) -> Any:
+    match counted.asked.shape:
+        case "mode":
+            return values[0][1] if values else None
+        case "top":
+            return [value for _, value in values[: counted.asked.most]]
+        case "histogram":
+            return {value: count for count, value in values}
+        case _:
+            assert_never(counted.asked.shape)

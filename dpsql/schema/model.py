@@ -130,6 +130,14 @@ class Table:
 
 
 @dataclass(frozen=True)
+class View:
+    """A named query that the owner declares; analysts read it like a table."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
 class Schema:
     path: Path
     engine: str
@@ -137,6 +145,10 @@ class Schema:
     privacy: Privacy
     analysts: tuple[Analyst, ...]
     tables: tuple[Table, ...]
+    views: tuple[View, ...] = ()
+
+    def view(self, name: str) -> View | None:
+        return next((view for view in self.views if view.name.lower() == name.lower()), None)
 
     def table(self, name: str) -> Table | None:
         return next((table for table in self.tables if table.name == name), None)

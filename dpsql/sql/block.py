@@ -9,23 +9,26 @@ from sqlglot import exp
 
 from dpsql.analysis.canon import canonical_expr, canonical_measure
 from dpsql.errors import Error, GroupingError, InvalidSyntax, Unsupported
-from dpsql.plan.expr import Expr
+from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import Named
+from dpsql.plan.relations import SET, Named
 from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, measure_type
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
-from dpsql.sql.outputs import folded, integer_division, is_all, is_whole, output_name
+from dpsql.sql.outputs import Output, folded, integer_division, is_all, output_name, type_of
 from dpsql.sql.sandboxed import check_function
-from dpsql.types import DOUBLE, Type
+from dpsql.types import BIGINT, DOUBLE, Type
 
 CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
     "windows", "with_",
 )  # fmt: skip
+SET_KEY = Column(SET, BIGINT)
+"""The key that tells which grouping set a row is of."""
 BARS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
@@ -38,8 +41,9 @@ class ReleaseColumn:
 
     name: str
     type: Type
-    kind: str  # key, value, stderr, low, high
+    kind: str  # key, value, stderr, low, high, cov
     place: int
+    other: int = 0  # of a covariance, the second measure
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class ReleaseBlock:
         self._sub_select = sub_select
         relation = binder.rows(select)
         self._scope = relation.scope
+        self._sets: list[list[Expr]] = []
         self._items = self._expanded()
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
@@ -72,7 +77,7 @@ class ReleaseBlock:
         self._pending: list[tuple[exp.Identifier, str, Expr | Measure]] = []
         self._inlining: set[str] = set()
         self.errors: tuple[ErrorBar | None, ...] = ()
-        self.whole: frozenset[str] = frozenset()  # outputs that are whole numbers
+        self.outputs: tuple[Output, ...] = ()
         self.post = self._post_select(top)
         keys = sorted(self._keys, key=canonical_expr)
         measures = sorted(self._measures, key=canonical_measure)
@@ -80,7 +85,11 @@ class ReleaseBlock:
         if top and self.post.args.get("distinct") is None:
             self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
-        self.aggregate = Aggregate(relation.node, named, tuple(measures))
+        texts = {canonical_expr(key): f"k{number}" for number, key in enumerate(keys, 1)}
+        sets = tuple(frozenset(texts[canonical_expr(key)] for key in chosen) for chosen in self._sets)
+        # Read last: sub-selects and windows that were met on the way have been added to the rows.
+        self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
+        self.notices = relation.notices
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
@@ -105,30 +114,22 @@ class ReleaseBlock:
         if group is None:
             if distinct is None or any(holds_aggregate(item) for item in self._items):
                 return []
-            for item in self._items:
-                self._refuse_unit(item.this)
             return _unique([bind_expr(item.this, self._scope) for item in self._items])
         only(group, "expressions", "all")
         if group.args.get("all") and group.expressions:
             raise InvalidSyntax("GROUP BY ALL takes no further keys", span=span_of(group.expressions[0]))
         if group.args.get("all"):
-            nodes = [item.this for item in self._items if not holds_aggregate(item)]
-        else:
-            nodes = [self._key_node(node) for node in group.expressions]
-        for node in nodes:
-            if holds_aggregate(node):
-                raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
-            self._refuse_unit(node)
-        return _unique([bind_expr(node, self._scope) for node in nodes])
+            return _unique([self._bind_key(item.this) for item in self._items if not holds_aggregate(item)])
+        sets = grouping_sets(group)
+        if sets is None:
+            return _unique([self._bind_key(self._key_node(node)) for node in group.expressions])
+        self._sets = [[self._bind_key(self._key_node(node)) for node in nodes] for nodes in sets]
+        return _unique([key for chosen in self._sets for key in chosen])
 
-    def _refuse_unit(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Column) and self._scope.resolve(node).is_unit:
-            raise Unsupported(
-                "grouping by the privacy unit is not supported yet",
-                detail="Each such group holds one unit, and no group of one may appear in an answer.",
-                hint=f"COUNT(DISTINCT {node.name}) counts the units.",
-                span=span_of(node),
-            )
+    def _bind_key(self, node: exp.Expr) -> Expr:
+        if holds_aggregate(node):
+            raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
+        return bind_expr(node, self._scope)
 
     def _key_node(self, node: exp.Expr) -> exp.Expr:
         """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""
@@ -148,7 +149,7 @@ class ReleaseBlock:
 
     def _post_select(self, top: bool) -> exp.Select:
         items = [exp.Alias(this=self._post(item.this), alias=item.args["alias"]) for item in self._items]
-        self.whole = frozenset(item.alias.lower() for item in items if is_whole(item.this))
+        self.outputs = tuple(Output(item.alias, type_of(item.this)) for item in items)
         select = exp.Select(expressions=items)
         select.set("from_", exp.From(this=exp.to_table(self._name)))
         if self._select.args.get("having") is not None:
@@ -221,6 +222,8 @@ class ReleaseBlock:
         if isinstance(node, exp.Window):
             inner = _rebuilt(node.this, self._post)
             return _rebuilt(node, lambda n: inner if n is node.this else self._post(n))
+        if isinstance(node, exp.Grouping):
+            return self._grouping(node)
         bar = self._bar(node)
         if bar is not None:
             return bar
@@ -233,6 +236,21 @@ class ReleaseBlock:
             return self._alias_or_refuse(node)
         check_function(node)
         return integer_division(_rebuilt(node, self._post))
+
+    def _grouping(self, node: exp.Grouping) -> exp.Expr:
+        """GROUPING(a, b): a bit for each argument, set where the row's grouping set does not hold it."""
+        asked = [canonical_expr(self._bind_key(self._key_node(part))) for part in node.expressions]
+        known = {canonical_expr(key) for key in self._keys}
+        if not asked or not known.issuperset(asked):
+            raise GroupingError("the arguments of GROUPING are keys of GROUP BY", span=span_of(node))
+        if not self._sets:
+            return exp.Literal.number(0)
+        case = exp.Case(this=self._reference("key", SET_KEY))
+        for number, chosen in enumerate(self._sets):
+            inside = {canonical_expr(key) for key in chosen}
+            bits = "".join("0" if text in inside else "1" for text in asked)
+            case = case.when(exp.Literal.number(number), exp.Literal.number(int(bits, 2)))
+        return exp.cast(case, "bigint")
 
     def _alias_or_refuse(self, node: exp.Column) -> exp.Expr:
         name = node.name.lower()
@@ -255,7 +273,7 @@ class ReleaseBlock:
         """The key that this sub-expression equals, if any."""
         if not self._keys or isinstance(node, exp.Literal | exp.Identifier | exp.Ordered | exp.Null | exp.Boolean):
             return None
-        if holds_aggregate(node) or any(isinstance(n, exp.Query) for n in node.walk()):
+        if holds_aggregate(node) or any(isinstance(n, exp.Query | exp.Window) for n in node.walk()):
             return None
         try:
             bound = bind_expr(node, self._scope)
@@ -289,14 +307,16 @@ class ReleaseBlock:
         self._pending.append((identifier, kind, what))
         column = exp.Column(this=identifier, table=exp.to_identifier(self._name))
         type_ = DOUBLE if kind in ("stderr", "low", "high") else _type(what)
-        column.meta["integer"] = type_.is_integer
+        column.meta["type"] = type_
         return column
 
     def _columns(self, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
         """Name what was referred to, by its place in the release's canonical order."""
         columns: dict[str, ReleaseColumn] = {}
         for identifier, kind, what in self._pending:
-            if kind == "key":
+            if what is SET_KEY:
+                place, name, type_ = len(keys), SET, SET_KEY.type
+            elif kind == "key":
                 place = keys.index(what)  # type: ignore[arg-type]
                 name, type_ = f"k{place + 1}", keys[place].type
             else:

@@ -1,11 +1,26 @@
-"""Names and whole numbers of output columns, where PostgreSQL and DuckDB differ."""
+"""Names and types of output columns of post-processing, as far as they are needed before it runs.
+
+Whole numbers matter because PostgreSQL and DuckDB differ in their division; types, because a hole has one.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax
 from dpsql.sql.dialect import span_of
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Type, parse_type, sum_type
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output column of a block; the type is None where it is not known before it runs."""
+
+    name: str
+    type: Type | None
+
 
 NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos"}
 
@@ -18,25 +33,64 @@ def integer_division(node: exp.Expr) -> exp.Expr:
 
 
 def is_whole(node: exp.Expr) -> bool:
+    found = type_of(node)
+    return found is not None and found.is_integer
+
+
+def type_of(node: exp.Expr) -> Type | None:
+    """The type of an expression over released columns, which carry theirs; None where it is not known."""
     match node:
         case exp.Column():
-            return bool(node.meta.get("integer"))
+            known = node.meta.get("type")
+            return known if isinstance(known, Type) else None
         case exp.Literal():
-            return not node.args.get("is_string") and str(node.this).lstrip("-").isdigit()
-        case exp.Paren() | exp.Neg():
-            return is_whole(node.this)
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod():
-            return is_whole(node.this) and is_whole(node.expression)
+            if node.args.get("is_string"):
+                return TEXT
+            return BIGINT if str(node.this).lstrip("-").isdigit() else DOUBLE
+        case exp.Boolean() | exp.Predicate() | exp.Connector() | exp.Not():
+            return BOOLEAN
+        case exp.Paren() | exp.Neg() | exp.Nullif() | exp.Min() | exp.Max() | exp.Abs() | exp.Filter() | exp.Window():
+            return type_of(node.this)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod() | exp.Div():
+            return _number(node)
         case exp.Count() | exp.RowNumber() | exp.Rank() | exp.DenseRank():
-            return True
-        case exp.Nullif() | exp.Sum() | exp.Min() | exp.Max() | exp.Abs() | exp.Filter() | exp.Window():
-            return is_whole(node.this)
+            return BIGINT
+        case exp.Avg() | exp.Median() | exp.Stddev() | exp.StddevPop() | exp.StddevSamp() | exp.Variance():
+            return DOUBLE
+        case exp.Sum() | exp.Round():
+            inner = type_of(node.this)
+            return None if inner is None else sum_type(inner)
         case exp.Cast():
-            return bool(node.to.this in exp.DataType.INTEGER_TYPES)
-        case exp.Coalesce():
-            return is_whole(node.this) and all(is_whole(e) for e in node.expressions)
+            return parse_type(node.to.sql())
+        case exp.Coalesce() | exp.Greatest() | exp.Least():
+            return _common([node.this, *node.expressions])
+        case exp.Case():
+            branches = [branch.args["true"] for branch in node.args["ifs"]]
+            return _common([*branches, *([node.args["default"]] if node.args.get("default") else [])])
+        case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.selects) == 1:
+            return type_of(node.this.selects[0].unalias())
         case _:
-            return False
+            return None
+
+
+def _number(node: exp.Expr) -> Type | None:
+    sides = [type_of(node.this), type_of(node.expression)]
+    if any(side is None or not side.is_number for side in sides):
+        return None
+    whole = all(side is not None and side.is_integer for side in sides)
+    return BIGINT if whole and not isinstance(node, exp.Div) else DOUBLE
+
+
+def _common(nodes: list[exp.Expr]) -> Type | None:
+    types = [type_of(node) for node in nodes if not isinstance(node, exp.Null)]
+    if not types or any(found is None for found in types):
+        return None
+    known = {found for found in types if found is not None}
+    if len(known) == 1:
+        return known.pop()
+    if all(found.is_integer for found in known):
+        return BIGINT
+    return DOUBLE if all(found.is_number for found in known) else None
 
 
 def output_name(node: exp.Expr) -> str:

@@ -16,3 +16,8 @@ def render_post(post: exp.Query) -> str:
         raise Unsupported(
             "a clause after the aggregation is not supported", hint="DuckDB has no such clause for a SELECT."
         ) from None
+
+
+def tables_read(post: exp.Query) -> frozenset[str]:
+    """The names of all tables that a post-processing query reads, CTEs of its own among them."""
+    return frozenset(table.name for table in post.find_all(exp.Table))

@@ -1,85 +1,85 @@
 """Split a statement at the privacy boundary: releases below, post-processing above.
 
 Every query block is *public*, *owned* or *released*, bottom up. A block over owned rows that aggregates is a
-release; its post-processing is the same block with FROM set to the release, HAVING turned into WHERE, aggregates
-and keys replaced by the release's columns. What is above may use all of SQL.
+release, unless it groups by the unit; its post-processing is the same block with FROM set to the release, HAVING turned
+into WHERE, aggregates and keys replaced by the release's columns. What is above may use all of SQL.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.catalog.find import find as find_catalog
+from dpsql.catalog.find import is_catalog
+from dpsql.catalog.identity import Identity
 from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
-from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Field
 from dpsql.schema.model import Schema
-from dpsql.sql.aggregates import holds_aggregate
-from dpsql.sql.bind import Binder, Ctes, find_table
-from dpsql.sql.block import ErrorBar, ReleaseBlock, ReleaseColumn
-from dpsql.sql.coerce import bind_literal
-from dpsql.sql.dialect import CLAUSES, only, span_of
-from dpsql.sql.outputs import integer_division, is_whole, name_outputs
+from dpsql.sql.bind import Binder, find_table
+from dpsql.sql.block import ErrorBar, ReleaseBlock
+from dpsql.sql.block_outputs import same_outputs, typed_outputs, values_outputs
+from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, PublicRead, State
+from dpsql.sql.clauses import (
+    aggregate_hint,
+    aggregates,
+    asks_types,
+    check_clauses,
+    keep_ctes,
+    mixed,
+    name_columns,
+    one_unit,
+    sources_of,
+    tables_of,
+)
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.holes import Holes
+from dpsql.sql.outputs import Output, name_outputs
+from dpsql.sql.parse import parse
 from dpsql.sql.sandboxed import check_function, check_source
 
-
-class Ownership(Enum):
-    PUBLIC = "public"
-    OWNED = "owned"
-    RELEASED = "released"
-
-
-@dataclass(frozen=True)
-class BoundRelease:
-    """What a release asks of private rows, and the columns that post-processing reads of it."""
-
-    name: str
-    aggregate: Aggregate
-    columns: tuple[ReleaseColumn, ...]
+NOBODY = Identity("", "", "")
 
 
 @dataclass(frozen=True)
 class Split:
+    """`releases` stand in order of dependence: a hole's source reads earlier ones only."""
+
+    reads: tuple[PublicRead, ...]
     releases: tuple[BoundRelease, ...]
     post: exp.Query
     errors: tuple[ErrorBar | None, ...]  # per output column, where it is an aggregate as it stands
 
 
-@dataclass
-class _State:
-    schema: Schema
-    releases: list[BoundRelease] = field(default_factory=list)
-    scopes: dict[int, Ctes] = field(default_factory=dict)
-
-    def release_name(self) -> str:
-        return f"_r{len(self.releases) + 1}"
-
-
-@dataclass(frozen=True)
-class Block:
-    """A query block and what it became; `whole` names its output columns that are whole numbers."""
-
-    ownership: Ownership
-    post: exp.Query
-    errors: tuple[ErrorBar | None, ...] = ()
-    whole: frozenset[str] = frozenset()
-
-
-Environment = dict[str, Block]
-
-
-def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None) -> Split:
-    state = _State(schema)
+def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
+    splitter = _Splitter(State(schema), who)
     try:
-        block = _query(_with_time(tree, now), {}, state, top=True)
+        block = splitter.query(_with_time(tree, now), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:
         raise InternalError("a block that gives out rows was not refused")
-    return Split(tuple(state.releases), block.post, block.errors)
+    state = splitter.state
+    keep_ctes(block.post, state.kept_views)
+    return Split(tuple(state.reads.values()), _ordered(state.releases), block.post, block.errors)
+
+
+def _ordered(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
+    """By name, but what a hole's source reads comes first."""
+    done: dict[str, BoundRelease] = {}
+
+    def add(release: BoundRelease) -> None:
+        for table in (table for hole in release.holes for table in hole.source.find_all(exp.Table)):
+            if table.name in releases and table.name not in done:
+                add(releases[table.name])
+        done.setdefault(release.name, release)
+
+    for name in sorted(releases, key=lambda name: int(name.removeprefix("_r"))):
+        add(releases[name])
+    return tuple(done.values())
 
 
 def _with_time(tree: exp.Query, now: dt.datetime | None) -> exp.Query:
@@ -99,246 +99,284 @@ def _with_time(tree: exp.Query, now: dt.datetime | None) -> exp.Query:
     return changed
 
 
-# --- queries ---------------------------------------------------------------------------------------------------------
+@dataclass
+class _Splitter:
+    state: State
+    who: Identity
 
-def _query(query: exp.Expr, outer: Environment, state: _State, top: bool = False) -> Block:
-    if isinstance(query, exp.Subquery):
-        only(query, "this")
-        return _query(query.this, outer, state, top)
-    if not isinstance(query, exp.Select | exp.SetOperation | exp.Values):
-        raise Unsupported("only SELECT, UNION, INTERSECT, EXCEPT and VALUES are queries here", span=span_of(query))
-    if isinstance(query, exp.Values):
-        raise Unsupported("VALUES stands in FROM", hint="SELECT * FROM (VALUES …) AS v.", span=span_of(query))
-    env, kept = _ctes(query, outer, state)
-    if isinstance(query, exp.SetOperation):
-        result = _set_operation(query, env, state)
-    else:
-        result = _select(query, env, state, top)
-    _keep_ctes(result.post, kept)
-    return result
+    # --- queries -----------------------------------------------------------------------------------------------------
 
-
-def _ctes(query: exp.Query, outer: Environment, state: _State) -> tuple[Environment, list[exp.CTE]]:
-    """Owned CTEs are inlined where they are used; released ones stay, one release however often they are read."""
-    with_ = query.args.get("with_")
-    if with_ is None:
-        return outer, []
-    only(with_, "expressions")
-    env, kept, own = dict(outer), [], set[str]()
-    for cte in with_.expressions:
-        only(cte, "this", "alias", "materialized")
-        only(cte.args["alias"], "this")
-        if cte.alias.startswith("_"):
-            raise Unsupported("names that begin with _ are taken", span=span_of(cte.args["alias"]))
-        if cte.alias.lower() in own:
-            raise InvalidSyntax(f'the name "{cte.alias}" is used more than once in WITH',
-                                span=span_of(cte.args["alias"]), sqlstate="42712")  # fmt: skip
-        own.add(cte.alias.lower())
-        block = env[cte.alias.lower()] = _query(cte.this, env, state)
-        if block.ownership is not Ownership.OWNED:
-            kept.append(exp.CTE(this=block.post, alias=cte.args["alias"]))
-    query.set("with_", None)
-    return env, kept
-
-
-def _keep_ctes(post: exp.Query, kept: list[exp.CTE]) -> None:
-    if not kept:
-        return
-    own = post.args.get("with_")
-    post.set("with_", exp.With(expressions=kept + (own.expressions if own is not None else [])))
-
-
-def _set_operation(query: exp.SetOperation, env: Environment, state: _State) -> Block:
-    sides = [_query(side, env, state) for side in (query.left, query.right)]
-    if any(side.ownership is Ownership.OWNED for side in sides):
-        raise Unsupported(
-            f"{query.key.upper()} over private rows is not supported yet",
-            hint="Aggregate on each side: set operations of aggregated rows are fine.",
-            span=span_of(query),
-        )
-    query.set("this", sides[0].post)
-    query.set("expression", sides[1].post)
-    _nested(query, env, state, skip={"this", "expression"})
-    released = any(side.ownership is Ownership.RELEASED for side in sides)
-    return Block(Ownership.RELEASED if released else Ownership.PUBLIC, query, (), sides[0].whole & sides[1].whole)
-
-
-def _select(select: exp.Select, env: Environment, state: _State, top: bool) -> Block:
-    for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
-        if select.args.get(clause):
-            word = CLAUSES.get(("select", clause)) or CLAUSES.get(("", clause)) or clause.upper()
-            raise Unsupported(f"{word} is not supported", hint="Leave it out.")
-    limit = select.args.get("limit")
-    options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
-    if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
-        raise Unsupported("FETCH … WITH TIES and PERCENT are not supported", hint="LIMIT takes a number of rows.")
-    sources = _sources(select)
-    blocks = [_classify(source, env, state) for source in sources]
-    kinds = [block.ownership for block in blocks]
-    if Ownership.OWNED not in kinds:
-        _nested(select, env, state)
-        name_outputs(select)
-        whole = _divide_whole(select, sources, blocks)
-        return Block(Ownership.RELEASED if Ownership.RELEASED in kinds else Ownership.PUBLIC, select, (), whole)
-    if Ownership.RELEASED in kinds or Ownership.PUBLIC in kinds:
-        raise Unsupported(
-            "private rows cannot be joined with aggregated or made-up rows yet",
-            hint="Aggregate the private rows first, then join in an outer SELECT.",
-            span=span_of(select.args["from_"]),
-        )
-    state.scopes[id(select)] = {n: b.post for n, b in env.items() if b.ownership is Ownership.OWNED}
-    binder = Binder(state.schema, state.scopes)
-    if _aggregates(select):
-        return _release(select, binder, env, state, top)
-    if top:
-        return _no_rows(select, binder)
-    return Block(Ownership.OWNED, select)
-
-
-def _release(select: exp.Select, binder: Binder, env: Environment, state: _State, top: bool) -> Block:
-    name = state.release_name()
-    state.releases.append(None)  # type: ignore[arg-type]  # keeps the name while sub-selects take theirs
-    place = len(state.releases) - 1
-
-    def sub_select(node: exp.Expr) -> exp.Query:
-        inner = _query(node, env, state)
-        if inner.ownership is Ownership.OWNED:
-            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
-        return inner.post
-
-    block = ReleaseBlock(select, binder, name, sub_select, top)
-    state.releases[place] = BoundRelease(name, block.aggregate, block.columns)
-    return Block(Ownership.RELEASED, block.post, block.errors, block.whole)
-
-
-def _aggregates(select: exp.Select) -> bool:
-    if select.args.get("group") is not None or select.args.get("distinct") is not None:
-        return True
-    parts = [*select.expressions, select.args.get("having"), select.args.get("qualify"), select.args.get("order")]
-    return any(holds_aggregate(part) for part in parts if part is not None)
-
-
-def _no_rows(select: exp.Select, binder: Binder) -> Block:
-    """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
-    limit, where = select.args.get("limit"), select.args.get("where")
-    asks_types = limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) == "0"
-    if where is not None and isinstance(where.this, exp.Boolean) and not where.this.this:
-        asks_types = True
-    if where is not None and isinstance(where.this, exp.EQ) and _is_false(where.this):
-        asks_types = True
-    select.set("limit", None)
-    select.set("offset", None)
-    _, columns = binder.owned_select(select)  # a misspelt name or function is said first
-    if not asks_types:
-        raise NotPrivate(
-            "this would return single private rows",
-            hint=_aggregate_hint(select),
-            span=span_of(select.expressions[0]) if select.expressions else None,
-        )
-    items = [exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns]
-    return Block(Ownership.PUBLIC, exp.select(*items).where(exp.false()))
-
-
-def _is_false(node: exp.EQ) -> bool:
-    sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
-    if len(sides) != 2 or not all(side.type.is_number for side in sides):
-        return False
-    left, right = (side.value for side in sides)
-    return left != right
-
-
-def _aggregate_hint(select: exp.Select) -> str:
-    source = select.args["from_"].this
-    table = source.name if isinstance(source, exp.Table) else source.alias or "t"
-    column = next((e.name for e in select.expressions if isinstance(e, exp.Column) and e.name != "*"), None)
-    if column is None:
-        return f"Aggregate, for example: SELECT COUNT(*) FROM {table}."
-    return f"Aggregate, for example: SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}."
-
-
-# --- sources and what is nested --------------------------------------------------------------------------------------
-
-
-def _sources(select: exp.Select) -> list[exp.Expr]:
-    from_ = select.args.get("from_")
-    if from_ is None and select.args.get("joins"):
-        raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
-    sources = [] if from_ is None else [from_.this]
-    return sources + [join.this for join in select.args.get("joins") or ()]
-
-
-def _divide_whole(select: exp.Select, sources: list[exp.Expr], blocks: list[Block]) -> frozenset[str]:
-    """Give `/` of whole numbers PostgreSQL's meaning in a post-processing block; name its whole outputs.
-
-    A name counts as whole if every source that could mean it says so.
-    """
-    by_alias = {source.alias_or_name.lower(): block.whole for source, block in zip(sources, blocks, strict=True)}
-    outputs = [{c.alias_or_name.lower() for c in block.post.selects} for block in blocks]
-    for column in [node for node in select.walk() if isinstance(node, exp.Column)]:
-        name = column.name.lower()
-        if column.table:
-            column.meta["integer"] = name in by_alias.get(column.table.lower(), frozenset())
+    def query(self, query: exp.Expr, outer: Environment, top: bool = False) -> Block:
+        if isinstance(query, exp.Subquery):
+            only(query, "this", "alias")
+            return self.query(query.this, outer, top)
+        if isinstance(query, exp.Table | exp.Values | exp.Unnest | exp.Lateral):  # a source of its own
+            return self._source(query, outer)
+        if not isinstance(query, exp.Select | exp.SetOperation):
+            raise Unsupported("only SELECT, UNION, INTERSECT, EXCEPT and VALUES are queries here", span=span_of(query))
+        env, kept = self._ctes(query, outer)
+        self.state.environments[id(query)] = env
+        if isinstance(query, exp.SetOperation):
+            result = self._set_operation(query, env, top)
         else:
-            having = [block.whole for block, names in zip(blocks, outputs, strict=True) if name in names]
-            column.meta["integer"] = bool(having) and all(name in whole for whole in having)
-    for node in [node for node in select.walk() if isinstance(node, exp.Div)]:
-        divided = integer_division(node)
-        if divided is not node:
-            node.replace(divided)
-    return frozenset(item.alias_or_name.lower() for item in select.selects if is_whole(item.unalias()))
+            result = self._select(query, env, top)
+        if result.ownership is not Ownership.OWNED:
+            keep_ctes(result.post, kept)
+        return result
 
+    def _ctes(self, query: exp.Query, outer: Environment) -> tuple[Environment, list[exp.CTE]]:
+        """Owned CTEs are inlined where they are used; released ones stay, one release however often they are read."""
+        with_ = query.args.get("with_")
+        if with_ is None:
+            return outer, []
+        only(with_, "expressions")
+        env, kept, own = dict(outer), [], set[str]()
+        for cte in with_.expressions:
+            only(cte, "this", "alias", "materialized")
+            alias = cte.args["alias"]
+            only(alias, "this", "columns")
+            if cte.alias.startswith("_"):
+                raise Unsupported("names that begin with _ are taken", span=span_of(alias))
+            if cte.alias.lower() in own:
+                raise InvalidSyntax(f'the name "{cte.alias}" is used more than once in WITH',
+                                    span=span_of(alias), sqlstate="42712")  # fmt: skip
+            own.add(cte.alias.lower())
+            if alias.args.get("columns"):
+                name_columns(cte.this, alias.args["columns"])
+            block = self.query(cte.this, env)
+            # A name that stood for something else means this from here on; what was read before keeps its meaning.
+            env = {name: known for name, known in env.items() if name != cte.alias.lower()}
+            env[cte.alias.lower()] = block
+            if block.ownership is not Ownership.OWNED:
+                kept.append(exp.CTE(this=block.post, alias=exp.TableAlias(this=alias.this)))
+        query.set("with_", None)
+        return env, kept
 
-def _classify(source: exp.Expr, env: Environment, state: _State) -> Block:
-    """What a source is; released and public sub-selects are replaced by their post-processing in place."""
-    if isinstance(source, exp.Subquery):
-        block = _query(source.this, env, state)
-        if block.ownership is not Ownership.OWNED:
-            source.set("this", block.post)
-        return block
-    if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
-        known = None if source.db else env.get(source.name.lower())
+    def _set_operation(self, query: exp.SetOperation, env: Environment, top: bool) -> Block:
+        kinds = [self.ownership(side, env) for side in (query.left, query.right)]
+        if Ownership.OWNED in kinds:
+            if kinds != [Ownership.OWNED] * 2:
+                raise Unsupported(
+                    f"{query.key.upper()} of private rows with others is not supported",
+                    hint="Aggregate the private rows first: set operations of aggregated rows are fine.",
+                    span=span_of(query),
+                )
+            for side in (query.left, query.right):
+                self.query(side, env)
+            if top:
+                hint = "Aggregate them, for example: SELECT COUNT(*) FROM (…) AS t."
+                raise NotPrivate("this would return single private rows", hint=hint, span=span_of(query))
+            return Block(Ownership.OWNED, query)
+        sides = [self.query(side, env) for side in (query.left, query.right)]
+        query.set("this", sides[0].post)
+        query.set("expression", sides[1].post)
+        self._nested(query, env, skip={"this", "expression"})
+        released = any(side.ownership is Ownership.RELEASED for side in sides)
+        outputs = same_outputs(sides[0].outputs, sides[1].outputs)
+        return Block(Ownership.RELEASED if released else Ownership.PUBLIC, query, (), outputs)
+
+    def _select(self, select: exp.Select, env: Environment, top: bool) -> Block:
+        check_clauses(select)
+        sources = sources_of(select)
+        kinds = [self._source_ownership(source, env) for source in sources]
+        if Ownership.OWNED not in kinds:
+            blocks = [self._source(source, env) for source in sources]
+            self._nested(select, env)
+            name_outputs(select)
+            outputs = typed_outputs(select, sources, blocks)
+            released = any(block.ownership is Ownership.RELEASED for block in blocks)
+            return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
+        for source in sources:
+            self._enter_owned(source, env)
+        self.state.scopes[id(select)] = self._owned_names(env)
+        binder = self._binder()
+        if not aggregates(select):
+            return self._no_rows(select, binder) if top else Block(Ownership.OWNED, select)
+        if binder.is_per_unit(select):
+            if top:
+                raise one_unit(select)
+            return Block(Ownership.OWNED, select)
+        return self._release(select, env, top)
+
+    def _binder(self) -> Binder:
+        return Binder(self.state.schema, self.state.scopes, outside=Holes(self.state, self.query, self.ownership, self.named))
+
+    def _owned_names(self, env: Environment) -> dict[str, exp.Query]:
+        """The CTEs and views over private rows that a block may name."""
+        return {n: b.post for n, b in (self.state.views | env).items() if b.ownership is Ownership.OWNED}
+
+    def _enter_owned(self, source: exp.Expr, env: Environment) -> None:
+        """Sub-selects over private rows in FROM have blocks of their own, whose scopes the binder asks for."""
+        if isinstance(source, exp.Subquery):
+            if isinstance(source.this, exp.Table):
+                for inner in tables_of(source.this):
+                    self._enter_owned(inner, env)
+            elif self.ownership(source.this, env) is Ownership.OWNED:
+                self.query(source.this, env)
+        elif isinstance(source, exp.Table) and source.args.get("joins"):
+            for join in source.args["joins"]:
+                self._enter_owned(join.this, env)
+
+    def _release(self, select: exp.Select, env: Environment, top: bool) -> Block:
+        name = self.state.release_name()
+
+        def sub_select(node: exp.Expr) -> exp.Query:
+            inner = self.query(node, env)
+            if inner.ownership is Ownership.OWNED:
+                raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
+            return inner.post
+
+        binder = self._binder()
+        block = ReleaseBlock(select, binder, name, sub_select, top)
+        assert isinstance(binder.outside, Holes)
+        holes = tuple(binder.outside.found)
+        self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices)
+        return Block(Ownership.RELEASED, block.post, block.errors, block.outputs)
+
+    def _no_rows(self, select: exp.Select, binder: Binder) -> Block:
+        """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
+        only_types = asks_types(select)
+        select.set("limit", None)
+        select.set("offset", None)
+        _, columns = binder.owned_select(select)  # a misspelt name or function is said first
+        if not only_types:
+            raise NotPrivate(
+                "this would return single private rows",
+                hint=aggregate_hint(select),
+                span=span_of(select.expressions[0]) if select.expressions else None,
+            )
+        items = [exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns]
+        return Block(Ownership.PUBLIC, exp.select(*items).where(exp.false()))
+
+    # --- whose rows --------------------------------------------------------------------------------------------------
+
+    def ownership(self, query: exp.Expr, env: Environment) -> Ownership:
+        """What a query would be, before anything is made of it."""
+        if isinstance(query, exp.Subquery):
+            return self.ownership(query.this, env)
+        if isinstance(query, exp.Table | exp.Values | exp.Unnest | exp.Lateral):
+            return self._source_ownership(query, env)
+        if not isinstance(query, exp.Select | exp.SetOperation):
+            return Ownership.PUBLIC
+        env = self._with_ownerships(query, env)
+        if isinstance(query, exp.SetOperation):
+            return mixed([self.ownership(side, env) for side in (query.left, query.right)])
+        kinds = [self._source_ownership(source, env) for source in sources_of(query)]
+        if Ownership.OWNED not in kinds or not aggregates(query):
+            return mixed(kinds)
+        self.state.scopes.setdefault(id(query), self._owned_names(env))
+        self.state.environments.setdefault(id(query), env)
+        return Ownership.OWNED if self._binder().is_per_unit(query) else Ownership.RELEASED
+
+    def _with_ownerships(self, query: exp.Query, env: Environment) -> Environment:
+        with_ = query.args.get("with_")
+        for cte in with_.expressions if with_ is not None else ():
+            env = env | {cte.alias.lower(): Block(self.ownership(cte.this, env), cte.this)}
+        return env
+
+    def _source_ownership(self, source: exp.Expr, env: Environment) -> Ownership:
+        if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
+            return self.ownership(source.this, env)
+        if isinstance(source, exp.Subquery) or source.args.get("joins"):
+            tables = tables_of(source.this if isinstance(source, exp.Subquery) else source)
+            return mixed([self._source_ownership(table, env) for table in tables])
+        if not isinstance(source, exp.Table) or isinstance(source.this, exp.Func):
+            return Ownership.PUBLIC
+        known = self.named(source, env)
         if known is not None:
-            return known
-        table = find_table(state.schema, source)
-        if table.public:
-            raise Unsupported(f'reading the public table "{table.name}" is not supported yet', span=span_of(source))
-        return Block(Ownership.OWNED, exp.select())
-    check_source(source)
-    for child in source.walk():
-        if isinstance(child, exp.Query):
-            raise Unsupported("a sub-select cannot stand here", span=span_of(child))
-        check_function(child)
-    return Block(Ownership.PUBLIC, exp.select())
+            return known.ownership
+        if is_catalog(source.db.lower()):
+            return Ownership.PUBLIC
+        return Ownership.PUBLIC if find_table(self.state.schema, source).public else Ownership.OWNED
 
+    def named(self, source: exp.Table, env: Environment) -> Block | None:
+        """The CTE or view that a name means; a view is read where it is first named."""
+        name = source.name.lower()
+        if not source.db and name in env:
+            return env[name]
+        view = self.state.schema.view(name) if source.db.lower() in ("", "public", "main") else None
+        if view is None:
+            return None
+        if name not in self.state.views:
+            tree = parse(view.sql)
+            for node in tree.walk():  # positions in another text
+                node.meta.pop("start", None)
+            block = self.state.views[name] = self.query(tree, {})
+            if block.ownership is not Ownership.OWNED:
+                alias = exp.TableAlias(this=exp.to_identifier(view.name, quoted=True))
+                self.state.kept_views.append(exp.CTE(this=block.post, alias=alias))
+        return self.state.views[name]
 
-def _nested(query: exp.Query, env: Environment, state: _State, skip: frozenset[str] | set[str] = frozenset()) -> None:
-    """Sub-selects in the expressions of a post-processing block, and the functions that it may not call."""
-    for key, value in list(query.args.items()):
-        if key in skip or key in ("from_", "with_"):
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, exp.Join):
-                for part in (item.args.get("on"), *(item.args.get("using") or ())):
-                    _nested_expr(part, env, state)
-            elif isinstance(item, exp.Expr):
-                _nested_expr(item, env, state)
+    # --- sources of post-processing and what is nested ---------------------------------------------------------------
 
+    def _source(self, source: exp.Expr, env: Environment) -> Block:
+        """A source that is not owned; sub-selects and public tables are replaced by what stands for them."""
+        if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
+            block = self.query(source.this, env)
+            source.set("this", block.post)
+            return block
+        if isinstance(source, exp.Subquery):
+            for table in tables_of(source.this):
+                self._source(table, env)
+            return Block(Ownership.PUBLIC, exp.select())
+        if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
+            return self.named(source, env) or self._public(source)
+        check_source(source)
+        for child in source.walk():
+            if isinstance(child, exp.Query):
+                raise Unsupported("a sub-select cannot stand here", span=span_of(child))
+            check_function(child)
+        return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), values_outputs(source))
 
-def _nested_expr(node: exp.Expr | None, env: Environment, state: _State) -> None:
-    if node is None:
-        return
-    if isinstance(node, exp.Subquery | exp.Query):
-        holder = node if isinstance(node, exp.Subquery) else None
-        block = _query(node.this if holder is not None else node, env, state)
-        if block.ownership is Ownership.OWNED:
-            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
-        if holder is not None:
-            holder.set("this", block.post)
-        elif block.post is not node:
-            node.replace(block.post)
-        return
-    if isinstance(node, exp.Table):
-        raise UnknownTable("a table cannot stand here", span=span_of(node))
-    check_function(node)
-    for child in list(node.iter_expressions()):
-        _nested_expr(child, env, state)
+    def _public(self, source: exp.Table) -> Block:
+        """A public table, or one of the catalog: read whole into the sandbox, under a name of ours."""
+        place = source.db.lower() if is_catalog(source.db.lower()) else ""
+        if place:
+            found = find_catalog(self.state.schema, self.who, place, source.name.lower())
+            if found is None:
+                raise UnknownTable(f'table "{source.db}.{source.name}" does not exist', span=span_of(source))
+            table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in found.columns)
+        else:
+            declared = find_table(self.state.schema, source)
+            table, columns = declared.name, tuple(Field(c.name, c.type) for c in declared.columns)
+        read = self.state.reads.setdefault(
+            (place, table), PublicRead(f"_p{len(self.state.reads) + 1}", place, table, columns)
+        )
+        if source.args.get("alias") is None:
+            source.set("alias", exp.TableAlias(this=exp.to_identifier(source.name, quoted=True)))
+        source.set("this", exp.to_identifier(read.name))
+        source.set("db", None)
+        source.set("catalog", None)
+        outputs = tuple(Output(column.name, column.type) for column in columns)
+        return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), outputs)
+
+    def _nested(self, query: exp.Query, env: Environment, skip: frozenset[str] | set[str] = frozenset()) -> None:
+        """Sub-selects in the expressions of a post-processing block, and the functions that it may not call."""
+        for key, value in list(query.args.items()):
+            if key in skip or key in ("from_", "with_"):
+                continue
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, exp.Join):
+                    for part in (item.args.get("on"), *(item.args.get("using") or ())):
+                        self._nested_expr(part, env)
+                elif isinstance(item, exp.Expr):
+                    self._nested_expr(item, env)
+
+    def _nested_expr(self, node: exp.Expr | None, env: Environment) -> None:
+        if node is None:
+            return
+        if isinstance(node, exp.Subquery | exp.Query):
+            holder = node if isinstance(node, exp.Subquery) else None
+            block = self.query(node.this if holder is not None else node, env)
+            if block.ownership is Ownership.OWNED:
+                raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
+            if holder is not None:
+                holder.set("this", block.post)
+            elif block.post is not node:
+                node.replace(block.post)
+            return
+        if isinstance(node, exp.Table):
+            raise UnknownTable("a table cannot stand here", span=span_of(node))
+        check_function(node)
+        for child in list(node.iter_expressions()):
+            self._nested_expr(child, env)

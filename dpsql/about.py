@@ -1,0 +1,3 @@
+"""Which dpsql this is."""
+
+VERSION = "0.1.0"

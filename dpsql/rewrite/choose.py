@@ -1,0 +1,134 @@
+"""Turn a quantile, MIN or MAX into counts per group and bin, of which one bin will be chosen for each group.
+
+    MEDIAN(x) by k  →  rows per (k, bin), bin = x in whole steps, every group and every bin listed
+
+Bins are a key like any other, so the counts have the sensitivity of counts. A unit's weight bounds its rows per group,
+over all bins together, since the score of a bin looks at all of its group (SOUNDNESS 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.values import domain_of
+from dpsql.errors import TypeMismatch, UnboundedValues
+from dpsql.plan.bundles import CountBundle
+from dpsql.plan.expr import UID, Call, Column, Expr, IsNull, Not, Quantise
+from dpsql.plan.measures import Extreme, Quantile
+from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedRange, Sum
+from dpsql.plan.relations import Field, Filter, Named, Project, Rows, row_fields
+from dpsql.privacy.choice import Extreme as ExtremeTarget
+from dpsql.privacy.choice import Rank, Target
+from dpsql.rewrite.grids import declared_grids
+from dpsql.rewrite.pipeline import prepare
+from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.weigh_units import weigh_units
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import Resolved
+from dpsql.types import BIGINT, Kind, Type
+
+BIN = "bin"
+CELL = "rows"
+
+MOST_CELLS = 1 << 18
+"""Groups times bins: all of them leave the engine."""
+
+LEAST_BINS = 64
+MOST_BINS = 1 << 14
+
+
+@dataclass(frozen=True)
+class Bins:
+    """What a chosen bin means: `bin * grid`, as a number or, of dates, as days or microseconds since 1970."""
+
+    lower: int
+    upper: int
+    grid: Fraction
+    targets: tuple[Target, ...]
+    type: Type  # of the argument
+    discrete: bool  # the answer has the argument's type; else it is a double
+
+
+def choose(
+    aggregate: Aggregate, measure: Quantile | Extreme, listed: Listed | None, resolved: Resolved, policy: Policy
+) -> tuple[Gather, Bins]:
+    """`listed` are the groups, known or from a hole; the aggregate has this measure alone."""
+    prepared = prepare(aggregate, resolved)
+    (asked,) = prepared.measures
+    assert isinstance(asked, Quantile | Extreme)
+    arg = _number(asked.arg, measure)
+    env = node_domains(prepared.rows, policy.rows)
+    grids = declared_grids(prepared.rows)
+    declared = grids.get(asked.arg.name) if isinstance(asked.arg, Column) else None
+    steps = _steps(arg, _bounded(domain_of(arg, env), measure), declared, listed)
+    names = tuple(key.name for key in prepared.keys)
+    rows = _binned(prepared.rows, steps)
+    summed = weigh_units(rows, names, (CountBundle(CELL, None),), policy)
+    part = Sum(summed.input, (*names, BIN), summed.bundles)
+    bin_ = Field(BIN, BIGINT)
+    factors = listed.factors if listed is not None else ()
+    every = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
+    gather = Gather((*prepared.keys, bin_), every, None, (part,))
+    discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
+    return gather, Bins(steps.lower, steps.upper, steps.grid, _targets(measure), measure.arg.type, discrete)
+
+
+def _targets(measure: Quantile | Extreme) -> tuple[Target, ...]:
+    if isinstance(measure, Extreme):
+        return (ExtremeTarget(measure.high),)
+    return tuple(Rank(f) if 0 < f < 1 else ExtremeTarget(f == 1) for f in measure.fractions)
+
+
+def _number(arg: Expr, measure: Quantile | Extreme) -> Expr:
+    """The argument as a number: days of a date, microseconds of a moment."""
+    match arg.type.kind:
+        case Kind.DATE:
+            return Call("epoch_days", (arg,), BIGINT)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return Call("epoch_us", (arg,), BIGINT)
+        case _ if arg.type.is_number:
+            return arg
+        case _:
+            raise TypeMismatch(
+                f"quantiles, MIN and MAX are for numbers and dates, not {arg.type}",
+                hint="MODE gives the most frequent value of any type.",
+                span=measure.span,
+            )
+
+
+def _bounded(domain: Domain, measure: Quantile | Extreme) -> Domain:
+    if domain.bounded:
+        return domain
+    origin = measure.arg.origin if isinstance(measure.arg, Column) else None
+    declare = f"Declare bounds for {origin} in the schema, or write" if origin else "Write"
+    raise UnboundedValues(
+        f"the values of {measure.text} have no bounds",
+        hint=f"{declare} CLIP({measure.text}, 0, 100) in its place, with bounds of your own.",
+        span=measure.span,
+    )
+
+
+def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None) -> Quantise:
+    """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
+    lower, upper = domain.bounds
+    groups = 1 if listed is None else max(1, listed.count)
+    most = max(LEAST_BINS, min(MOST_BINS, MOST_CELLS // groups))
+    natural = declared or (Fraction(1) if domain.type.is_integer else None)
+    if domain.type.kind is Kind.DECIMAL:
+        natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
+    grid = natural or Fraction(1, 1 << 200)
+    if (upper - lower) / grid >= most:
+        wide = (upper - lower) / (most - 1) or Fraction(1)
+        grid = -(-wide // natural) * natural if natural is not None else wide
+    least, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if least > last:
+        least = last = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, least, last)
+
+
+def _binned(rows: Rows, steps: Quantise) -> Rows:
+    kept = [Named(f.name, Column(f.name, f.type)) for f in row_fields(rows) if f.name not in (UID, "x1")]
+    binned = Project(rows, (*kept, Named(BIN, steps)))
+    return Filter(binned, Not(IsNull(Column(BIN, BIGINT))))

@@ -1,0 +1,102 @@
+"""What the splitter keeps while it works: query blocks and what they became, steps, and the names in scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot import exp
+
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Field
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import Schema
+from dpsql.sql.bind import Ctes
+from dpsql.sql.block import ErrorBar, ReleaseColumn
+from dpsql.sql.outputs import Output
+
+
+class Ownership(Enum):
+    PUBLIC = "public"
+    OWNED = "owned"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A query block and what it became; `outputs` is None where its columns are not known."""
+
+    ownership: Ownership
+    post: exp.Query
+    errors: tuple[ErrorBar | None, ...] = ()
+    outputs: tuple[Output, ...] | None = None
+
+
+Environment = dict[str, Block]
+
+
+class Shape(Enum):
+    """What stands in the place of a hole: one value, a list of values, or rows."""
+
+    VALUE = "value"
+    LIST = "list"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class BoundHole:
+    """A place in a release that an earlier step fills: `source` is post-processing over earlier steps."""
+
+    name: str
+    shape: Shape
+    columns: tuple[Field, ...]
+    domains: tuple[Domain, ...]
+    most: int
+    source: exp.Query
+
+
+@dataclass(frozen=True)
+class BoundRelease:
+    """What a release asks of private rows, and the columns that post-processing reads of it."""
+
+    name: str
+    aggregate: Aggregate
+    columns: tuple[ReleaseColumn, ...]
+    holes: tuple[BoundHole, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PublicRead:
+    """A public table, or one of the catalog (`place` is its schema), that post-processing reads whole."""
+
+    name: str
+    place: str
+    table: str
+    columns: tuple[Field, ...]
+
+
+@dataclass
+class State:
+    schema: Schema
+    releases: dict[str, BoundRelease] = field(default_factory=dict)
+    reads: dict[tuple[str, str], PublicRead] = field(default_factory=dict)
+    scopes: dict[int, Ctes] = field(default_factory=dict)  # of each block over private rows, its owned CTEs
+    environments: dict[int, Environment] = field(default_factory=dict)  # of each block, what its names mean
+    inner: dict[int, tuple[exp.Expr, Block]] = field(default_factory=dict)  # sub-selects that became holes, once each
+    views: dict[str, Block] = field(default_factory=dict)
+    kept_views: list[exp.CTE] = field(default_factory=list)
+    names: int = 0
+
+    def release_name(self) -> str:
+        self.names += 1
+        return f"_r{self.names}"
+
+    def environment_of(self, node: exp.Expr) -> Environment:
+        """What names mean where a node stands: the scope of the block around it."""
+        place: exp.Expr | None = node
+        while place is not None:
+            if id(place) in self.environments:
+                return self.environments[id(place)]
+            place = place.parent
+        return {}

@@ -1,0 +1,109 @@
+"""The clauses of a query block as the splitter reads them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
+from dpsql.sql.aggregates import holds_aggregate
+from dpsql.sql.blocks import Ownership
+from dpsql.sql.coerce import bind_literal
+from dpsql.sql.dialect import CLAUSES, span_of
+
+
+def check_clauses(select: exp.Select) -> None:
+    for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
+        if select.args.get(clause):
+            word = CLAUSES.get(("select", clause)) or CLAUSES.get(("", clause)) or clause.upper()
+            raise Unsupported(f"{word} is not supported", hint="Leave it out.")
+    limit = select.args.get("limit")
+    options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
+    if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+        raise Unsupported("FETCH … WITH TIES and PERCENT are not supported", hint="LIMIT takes a number of rows.")
+
+
+def aggregates(select: exp.Select) -> bool:
+    if select.args.get("group") is not None or select.args.get("distinct") is not None:
+        return True
+    parts = [*select.expressions, select.args.get("having"), select.args.get("qualify"), select.args.get("order")]
+    return any(holds_aggregate(part) for part in parts if part is not None)
+
+
+def asks_types(select: exp.Select) -> bool:
+    limit, where = select.args.get("limit"), select.args.get("where")
+    if limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) == "0":
+        return True
+    if where is None:
+        return False
+    if isinstance(where.this, exp.Boolean):
+        return not where.this.this
+    return isinstance(where.this, exp.EQ) and _is_false(where.this)
+
+
+def _is_false(node: exp.EQ) -> bool:
+    sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
+    if len(sides) != 2 or not all(side.type.is_number for side in sides):
+        return False
+    left, right = (side.value for side in sides)
+    return left != right
+
+
+def aggregate_hint(select: exp.Select) -> str:
+    source = select.args["from_"].this
+    table = source.name if isinstance(source, exp.Table) else source.alias or "t"
+    column = next((e.name for e in select.expressions if isinstance(e, exp.Column) and e.name != "*"), None)
+    if column is None:
+        return f"Aggregate, for example: SELECT COUNT(*) FROM {table}."
+    return f"Aggregate, for example: SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}."
+
+
+def one_unit(select: exp.Select) -> NotPrivate:
+    return NotPrivate(
+        "grouping by the privacy unit would return a row for each unit",
+        detail="Each such group holds one unit, and no group of one may appear in an answer.",
+        hint="Aggregate once more: SELECT COUNT(*), AVG(n) FROM (SELECT …, COUNT(*) AS n … GROUP BY …) AS t.",
+        span=span_of(select.args["group"]) if select.args.get("group") is not None else None,
+    )
+
+
+def sources_of(select: exp.Select) -> list[exp.Expr]:
+    from_ = select.args.get("from_")
+    if from_ is None and select.args.get("joins"):
+        raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
+    sources = [] if from_ is None else [from_.this]
+    return sources + [join.this for join in select.args.get("joins") or ()]
+
+
+def tables_of(source: exp.Expr) -> list[exp.Expr]:
+    """The sources of a join in parentheses: sqlglot hangs the joins on the first table."""
+    first = source.copy()
+    first.set("joins", None)
+    first.parent = source.parent
+    return [first, *(join.this for join in source.args.get("joins") or ())]
+
+
+def mixed(kinds: list[Ownership]) -> Ownership:
+    for kind in (Ownership.OWNED, Ownership.RELEASED):
+        if kind in kinds:
+            return kind
+    return Ownership.PUBLIC
+
+
+def keep_ctes(post: exp.Query, kept: list[exp.CTE]) -> None:
+    if not kept:
+        return
+    own = post.args.get("with_")
+    post.set("with_", exp.With(expressions=kept + (own.expressions if own is not None else [])))
+
+
+def name_columns(query: exp.Expr, names: list[exp.Identifier]) -> None:
+    """WITH t(a, b) AS (SELECT x, y …) is WITH t AS (SELECT x AS a, y AS b …)."""
+    select = query
+    while isinstance(select, exp.SetOperation | exp.Subquery):
+        select = select.left if isinstance(select, exp.SetOperation) else select.this
+    items = list(select.selects) if isinstance(select, exp.Select) else []
+    if len(names) > len(items) or any(item.is_star for item in items):
+        raise Unsupported("the list of column names does not fit the columns", span=span_of(names[0]))
+    for item, name in zip(items, names, strict=False):
+        inner = item.this if isinstance(item, exp.Alias) else item.copy()
+        item.replace(exp.Alias(this=inner, alias=name.copy()))

@@ -1,0 +1,151 @@
+"""Sub-selects within a block over private rows that are not over private rows themselves: they become holes.
+
+A released or public sub-select in WHERE, ON, FROM or an aggregate's argument is worked out first; its values are bound
+when the release runs. A hole has a type and a domain at compile time, whatever the values (SOUNDNESS 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import NotPrivate, Unsupported
+from dpsql.plan.expr import HoleValue
+from dpsql.plan.relations import Field, RowsHole
+from dpsql.schema.domain import Domain
+from dpsql.sql.blocks import Block, BoundHole, Environment, Ownership, Shape, State
+from dpsql.sql.dialect import span_of
+from dpsql.sql.names import Namer
+from dpsql.sql.outputs import Output
+from dpsql.types import TEXT, Type
+
+MOST_ROWS = 1_000
+"""Rows of a hole: also what it counts as wherever a size is asked at compile time."""
+
+MOST_LENGTH = 1_024
+"""Characters of a text in a hole; longer ones are NULL."""
+
+
+@dataclass
+class Holes:
+    """The holes of one release. `query` makes a block of a sub-select, `ownership` tells whose rows it gives out."""
+
+    state: State
+    query: Callable[[exp.Expr, Environment], Block]
+    ownership: Callable[[exp.Expr, Environment], Ownership]
+    named: Callable[[exp.Table, Environment], Block | None]
+    found: list[BoundHole] = field(default_factory=list)
+    _values: dict[tuple[int, Shape], BoundHole] = field(default_factory=dict)
+
+    def is_owned(self, query: exp.Expr) -> bool:
+        return self.ownership(query, self.state.environment_of(query)) is Ownership.OWNED
+
+    def is_named(self, source: exp.Table) -> bool:
+        """Whether the name means a CTE or a view, and no table."""
+        return self.named(source, self.state.environment_of(source)) is not None
+
+    def value(self, query: exp.Expr) -> HoleValue:
+        hole = self._single(query, Shape.VALUE)
+        return HoleValue(hole.name, hole.domains[0])
+
+    def values(self, query: exp.Expr) -> tuple[str, Domain]:
+        hole = self._single(query, Shape.LIST)
+        return hole.name, hole.domains[0]
+
+    def rows(self, source: exp.Expr, namer: Namer) -> tuple[RowsHole, tuple[str, ...]]:
+        block = self._block(source)
+        outputs = _known(block, source)
+        names = _alias_columns(source, tuple(output.name for output in outputs))
+        columns = tuple(Field(namer.name(n), _typed(o, source)) for n, o in zip(names, outputs, strict=True))
+        hole = self._add(Shape.ROWS, columns, block)
+        return RowsHole(hole.name, hole.columns, hole.domains, hole.most), names
+
+    def _single(self, query: exp.Expr, shape: Shape) -> BoundHole:
+        known = self._values.get((id(query), shape))
+        if known is not None:
+            return known
+        block = self._block(query)
+        outputs = _known(block, query)
+        if len(outputs) != 1:
+            raise Unsupported("this sub-select must give one column", span=span_of(query))
+        columns = (Field("value", _typed(outputs[0], query)),)
+        hole = self._values[id(query), shape] = self._add(shape, columns, block)
+        return hole
+
+    def _add(self, shape: Shape, columns: tuple[Field, ...], block: Block) -> BoundHole:
+        domains = tuple(hole_domain(column.type) for column in columns)
+        most = 1 if shape is Shape.VALUE else MOST_ROWS
+        hole = BoundHole(f"h{len(self.found) + 1}", shape, columns, domains, most, block.post)
+        self.found.append(hole)
+        return hole
+
+    def _block(self, query: exp.Expr) -> Block:
+        """The sub-select as post-processing, with the CTEs that it reads; the same one however often it is met."""
+        known = self.state.inner.get(id(query))
+        if known is not None:
+            return known[1]
+        env = self.state.environment_of(query)
+        block = self.query(query, env)
+        if block.ownership is Ownership.OWNED:
+            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(query))
+        block = Block(block.ownership, with_ctes(block.post, env), (), block.outputs)
+        self.state.inner[id(query)] = (query, block)
+        return block
+
+
+def hole_domain(type_: Type) -> Domain:
+    return Domain(type_, True, length=MOST_LENGTH if type_ == TEXT else None)
+
+
+def with_ctes(post: exp.Query, env: Environment) -> exp.Query:
+    """A post-processing query that stands alone: the released CTEs that it reads are put before it."""
+    needed = _needed(post, env)
+    if not needed:
+        return post
+    query = post.copy()
+    own = query.args.get("with_")
+    ctes = [exp.CTE(this=env[name].post.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            for name in env if name in needed]  # fmt: skip
+    query.set("with_", exp.With(expressions=ctes + (own.expressions if own is not None else [])))
+    return query
+
+
+def _needed(query: exp.Query, env: Environment) -> set[str]:
+    found: set[str] = set()
+    waiting: list[exp.Expr] = [query]
+    while waiting:
+        for table in waiting.pop().find_all(exp.Table):
+            name = table.name.lower()
+            if not table.db and name in env and name not in found and env[name].ownership is not Ownership.OWNED:
+                found.add(name)
+                waiting.append(env[name].post)
+    return found
+
+
+def _known(block: Block, query: exp.Expr) -> tuple[Output, ...]:
+    if block.outputs is None:
+        raise Unsupported(
+            "the columns of this sub-select are not known before it runs",
+            hint="Name its columns instead of *.",
+            span=span_of(query),
+        )
+    return block.outputs
+
+
+def _typed(output: Output, query: exp.Expr) -> Type:
+    if output.type is None:
+        raise Unsupported(
+            f'the type of "{output.name}" in this sub-select is not known before it runs',
+            hint=f"Cast it within the sub-select, for example: CAST({output.name} AS DOUBLE PRECISION).",
+            span=span_of(query),
+        )
+    return output.type
+
+
+def _alias_columns(source: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:
+    alias = source.args.get("alias")
+    columns = alias.args.get("columns") or () if isinstance(alias, exp.TableAlias) else ()
+    given = tuple(column.name for column in columns)
+    return given + names[len(given) :]
