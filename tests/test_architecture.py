@@ -12,10 +12,11 @@ PACKAGE = ROOT / "dpsql"
 MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself. A room that is not listed does not exist.
-FLOOR = {"errors", "span", "types", "figures"}
+FLOOR = {"about", "errors", "span", "types", "figures"}
 MEANING = FLOOR | {"schema", "plan"}
 DOOR = FLOOR | {"dataset", "session", "dbapi"}
 EDGES: dict[str, set[str]] = {
+    "about": set(),
     "errors": {"span"},
     "span": set(),
     "figures": set(),
@@ -30,6 +31,7 @@ EDGES: dict[str, set[str]] = {
     "calibrate": MEANING | {"analysis", "rewrite", "privacy"},
     "compile": MEANING | {"sql", "analysis", "rewrite", "calibrate", "privacy"},
     "settings": MEANING | {"calibrate", "compile"},
+    "state": MEANING | {"sql", "settings", "catalog"},
     "explain": MEANING | {"privacy", "calibrate", "compile"},
     "engines": FLOOR | {"exact", "schema"},
     "post": FLOOR | {"exact", "schema", "plan", "privacy", "compile", "engines"},
@@ -39,7 +41,7 @@ EDGES: dict[str, set[str]] = {
     "catalog": FLOOR | {"schema"},
     "dataset": FLOOR | {"schema", "engines", "ledger", "versions"},
     "session": MEANING | {"sql", "exact", "privacy", "calibrate", "compile", "explain", "settings", "dataset",
-                          "engines", "post", "ledger", "versions", "catalog"},
+                          "engines", "post", "ledger", "versions", "catalog", "state"},
     "dbapi": DOOR,
     "cli": DOOR,
     "pgwire": DOOR,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from fractions import Fraction
 
+from dpsql.catalog.identity import SCHEMA
 from dpsql.catalog.rows import CatalogTable
 from dpsql.errors import UnknownTable
 from dpsql.schema.domain import EPOCH, Domain
@@ -15,6 +17,15 @@ from dpsql.types import DATE, TEXT
 def tables(schema: Schema) -> CatalogTable:
     rows = tuple((table.name, "public" if table.public else "private") for table in schema.tables)
     return CatalogTable((("table", TEXT), ("rows", TEXT)), rows)
+
+
+def schemas() -> CatalogTable:
+    return CatalogTable((("schema", TEXT),), ((SCHEMA,), ("information_schema",), ("pg_catalog",)))
+
+
+def outputs(columns: Sequence[tuple[str, str]]) -> CatalogTable:
+    """DESCRIBE SELECT …: what it would give, by name and type."""
+    return CatalogTable((("column", TEXT), ("type", TEXT)), tuple(columns))
 
 
 def columns(schema: Schema, name: str) -> CatalogTable:

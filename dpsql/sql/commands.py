@@ -1,21 +1,28 @@
-"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE."""
+"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE, and transactions.
+
+Transactions keep and drop settings only: charges are durable when they are made, and data is never written.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors import InvalidSyntax
+from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
 from dpsql.sql.parse import tokenize
 
 
 @dataclass(frozen=True)
 class SetCommand:
+    """`value` is None for DEFAULT; lists of names are joined by commas."""
+
     name: str
-    value: str
+    value: str | None
+    local: bool = False  # until the transaction ends
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class ResetCommand:
 
 @dataclass(frozen=True)
 class ShowCommand:
-    """A setting, or "budget", "tables", "all"."""
+    """A setting, or "budget", "tables", "schemas", "all"."""
 
     name: str
 
@@ -41,13 +48,75 @@ class DescribeCommand:
     table: str
 
 
-# Spaces and comments may stand before the first word.
-# Possessive, so that a thousand comments are read once and not in every combination.
-_HEAD = re.compile(
-    r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+(set|reset|show|explain|describe|desc)\b", re.IGNORECASE
+@dataclass(frozen=True)
+class DescribeQueryCommand:
+    sql: str
+    offset: int
+
+
+class Step(Enum):
+    """What a transaction's command does."""
+
+    BEGIN = "BEGIN"
+    COMMIT = "COMMIT"
+    ROLLBACK = "ROLLBACK"
+    SAVEPOINT = "SAVEPOINT"
+    RELEASE = "RELEASE"
+    ROLLBACK_TO = "ROLLBACK TO"
+
+
+@dataclass(frozen=True)
+class TransactionCommand:
+    step: Step
+    savepoint: str | None = None
+
+
+@dataclass(frozen=True)
+class NothingCommand:
+    """Accepted because there is nothing to do: modes of transactions, plans, cursors and channels that never were."""
+
+    tag: str
+
+
+@dataclass(frozen=True)
+class DiscardCommand:
+    """DISCARD ALL: as if newly connected."""
+
+
+Command = (
+    SetCommand
+    | ResetCommand
+    | ShowCommand
+    | ExplainCommand
+    | DescribeCommand
+    | DescribeQueryCommand
+    | TransactionCommand
+    | NothingCommand
+    | DiscardCommand
 )
 
-Command = SetCommand | ResetCommand | ShowCommand | ExplainCommand | DescribeCommand
+# Spaces and comments may stand before the first word.
+# Possessive, so that a thousand comments are read once and not in every combination.
+_BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+_HEAD = re.compile(
+    _BLANK + r"(set|reset|show|explain|describe|desc|summarize|begin|start|commit|end|rollback|abort|savepoint|release"
+    r"|discard|deallocate|close|unlisten)\b",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(_BLANK + r"(?:\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
+_OPTIONS = re.compile(_BLANK + r"(?:\((?!\s*(?:\(|select\b|with\b|from\b|values\b))([^()]*)\)|((?:analyze|verbose)\b))",
+                      re.IGNORECASE)  # fmt: skip
+_HARMLESS = frozenset({"verbose", "costs", "settings", "summary"})
+_MODES = frozenset(
+    {"isolation", "level", "serializable", "repeatable", "read", "committed", "uncommitted", "only", "write", "not",
+     "deferrable", ","}
+)  # fmt: skip
+_TWO_WORDS = {
+    "time zone": "timezone",
+    "transaction isolation level": "transaction_isolation",
+    "session authorization": "session_authorization",
+    "databases": "schemas",
+}
 
 
 def read_command(sql: str) -> Command | None:
@@ -55,61 +124,182 @@ def read_command(sql: str) -> Command | None:
     head = _HEAD.match(sql)
     if head is None:
         return None
-    first = head[1].lower()
+    first, end = head[1].lower(), head.end()
     if first == "explain":
-        return _explain(sql, head.end())
-    tokens = tokenize(sql)
-    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
-        tokens.pop()
-    words = tokens[1:]
+        return _explain(sql, end)
+    if first in ("describe", "desc") and _QUERY.match(sql, end):
+        return DescribeQueryCommand(*_inner(sql, end))
+    words = _words(sql, end)
     match first:
         case "set":
-            return _set(words, tokens[0])
+            return _set(words, Span(head.start(1), end))
         case "reset":
-            name = _dotted(words)
+            name = _name(words)
             return ResetCommand(None if name == "all" else name)
         case "show":
-            return ShowCommand(_dotted(words))
-        case _:
+            return _show(words)
+        case "describe" | "desc":
             return DescribeCommand(_dotted(words))
+        case "summarize":
+            raise Unsupported(
+                "SUMMARIZE is not answered: it would read every column of every row",
+                hint="DESCRIBE shows what the schema declares; ask for the aggregates that you need.",
+                span=Span(head.start(1), end),
+            )
+        case "discard" | "deallocate" | "close" | "unlisten":
+            return _discard(first, words)
+        case _:
+            return _transaction(first, words)
+
+
+def _words(sql: str, end: int) -> list[Token]:
+    """The words behind the first; it is left out because the tokenizer would swallow what follows some of them."""
+    tokens = tokenize(" " * end + sql[end:])
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.", span=_span(token))
+    return tokens
+
+
+# --- EXPLAIN, DESCRIBE, SHOW -----------------------------------------------------------------------------------------
+
+
+def _inner(sql: str, offset: int) -> tuple[str, int]:
+    return sql[offset:].rstrip().rstrip(";"), offset
 
 
 def _explain(sql: str, offset: int) -> ExplainCommand:
-    inner = sql[offset:].rstrip().rstrip(";")
+    while (options := _OPTIONS.match(sql, offset)) is not None:
+        for option in (options[1] or options[2]).split(","):
+            _check_option(option.split())
+        offset = options.end()
+    inner, offset = _inner(sql, offset)
     if not inner.strip():
         raise InvalidSyntax("EXPLAIN takes a SELECT", hint="For example: EXPLAIN SELECT COUNT(*) FROM visits")
     return ExplainCommand(inner, offset)
 
 
-def _set(words: list[Token], first: Token) -> SetCommand:
-    """SET name = value, SET name TO value; SESSION and LOCAL are accepted and mean the same."""
-    if words and words[0].text.lower() in ("session", "local"):
-        words = words[1:]
+def _check_option(words: list[str]) -> None:
+    word, value = (words[0].lower() if words else ""), " ".join(words[1:]).lower()
+    off = value in ("off", "false", "0")
+    if word == "analyze" and not off:
+        raise Unsupported(
+            "EXPLAIN ANALYZE is not answered: it would run the query and tell how many rows were read",
+            hint="EXPLAIN alone is free and shows cost, noise and the SQL that would run.",
+        )
+    if word == "format" and value != "text":
+        raise Unsupported(
+            f"EXPLAIN (FORMAT {value.upper()}) is not available", hint="EXPLAIN SELECT … gives text, one line a row."
+        )
+    if word not in (*_HARMLESS, "analyze", "format"):
+        raise Unsupported(f'EXPLAIN has no option "{word}" here', hint="EXPLAIN SELECT … needs none.")
+
+
+def _show(words: list[Token]) -> ShowCommand | DescribeCommand:
+    texts = [word.text.lower() for word in words]
+    if texts[:1] == ["columns"] and len(texts) > 2 and texts[1] in ("from", "in"):
+        return DescribeCommand(_dotted(words[2:]))
+    return ShowCommand(_name(words))
+
+
+def _name(words: list[Token]) -> str:
+    joined = " ".join(word.text for word in words).lower()
+    return _TWO_WORDS.get(joined) or _dotted(words)
+
+
+# --- SET -------------------------------------------------------------------------------------------------------------
+
+
+def _set(words: list[Token], first: Span) -> Command:
+    """SET name = value, SET name TO value, and the forms that PostgreSQL has words for."""
+    texts = [word.text.lower() for word in words]
+    if texts[:1] == ["transaction"] and _are_modes(texts[1:]):
+        return NothingCommand("SET")
+    if texts[:4] == ["session", "characteristics", "as", "transaction"] and _are_modes(texts[4:]):
+        return NothingCommand("SET")
+    local = texts[:1] == ["local"]
+    if local or texts[:1] == ["session"]:
+        words, texts = words[1:], texts[1:]
+    if texts[:1] == ["names"] and len(words) == 2:
+        return SetCommand("client_encoding", words[1].text, local)
+    if texts[:2] == ["time", "zone"] and len(words) == 3:
+        return SetCommand("timezone", _or_default(words[2:], "UTC" if texts[2] == "local" else None), local)
+    if texts[:1] == ["role"] or texts[:1] == ["authorization"]:
+        raise Unsupported(
+            "the user of a connection cannot be changed", hint="Connect as the other user.", span=_span(words[0])
+        )
     split = next((i for i, w in enumerate(words) if w.token_type is TokenType.EQ or w.text.lower() == "to"), None)
     if split is None or split == 0 or split == len(words) - 1:
-        raise InvalidSyntax("SET takes a name and a value", hint="For example: SET epsilon = 0.5", span=_span(first))
-    return SetCommand(_dotted(words[:split]), _value(words[split + 1 :]))
+        raise InvalidSyntax("SET takes a name and a value", hint="For example: SET epsilon = 0.5", span=first)
+    return SetCommand(_dotted(words[:split]), _or_default(words[split + 1 :]), local)
+
+
+def _are_modes(texts: list[str]) -> bool:
+    return bool(texts) and all(text in _MODES for text in texts)
+
+
+def _or_default(words: list[Token], value: str | None = None) -> str | None:
+    if len(words) == 1 and words[0].token_type is TokenType.DEFAULT:
+        return None
+    return value if value is not None else _value(words)
 
 
 def _value(words: list[Token]) -> str:
-    """One word, or a number with its sign: more would be read as one."""
-    signed = len(words) == 2 and words[0].token_type is TokenType.DASH
-    if len(words) != 1 and not signed:
+    """A word, a number with its sign, or a list of words: anything else would be read as one value."""
+    if len(words) == 2 and words[0].token_type in (TokenType.DASH, TokenType.PLUS):
+        return "".join(word.text for word in words)
+    values, commas = words[::2], words[1::2]
+    if len(words) % 2 == 0 or any(word.token_type is not TokenType.COMMA for word in commas):
         raise InvalidSyntax("SET takes one value", hint="For example: SET epsilon = 0.5", span=_span(words[1]))
-    return "".join(word.text for word in words)
+    return ", ".join(word.text for word in values)
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+def _transaction(first: str, words: list[Token]) -> Command:
+    texts = [word.text.lower() for word in words]
+    if texts[:1] in (["work"], ["transaction"]):
+        texts, words = texts[1:], words[1:]
+    elif first == "start":
+        raise InvalidSyntax("START takes TRANSACTION", hint="For example: START TRANSACTION or BEGIN.")
+    if first in ("begin", "start") and (not texts or _are_modes(texts)):
+        return TransactionCommand(Step.BEGIN)
+    if first in ("savepoint", "release"):
+        named = words[1:] if texts[:1] == ["savepoint"] and first == "release" else words
+        return TransactionCommand(Step.SAVEPOINT if first == "savepoint" else Step.RELEASE, _dotted(named))
+    if first == "rollback" and texts[:1] == ["to"]:
+        return TransactionCommand(Step.ROLLBACK_TO, _dotted(words[2:] if texts[1:2] == ["savepoint"] else words[1:]))
+    if first in ("commit", "end", "rollback", "abort") and texts in ([], ["and", "no", "chain"]):
+        return TransactionCommand(Step.COMMIT if first in ("commit", "end") else Step.ROLLBACK)
+    raise InvalidSyntax(f'syntax error at or near "{words[0].text}"', span=_span(words[0]))
+
+
+def _discard(first: str, words: list[Token]) -> Command:
+    what = " ".join(word.text for word in words).lower()
+    if first == "discard" and what == "all":
+        return DiscardCommand()
+    if first == "discard" and what not in ("plans", "sequences", "temp", "temporary"):
+        raise InvalidSyntax("DISCARD takes ALL, PLANS, SEQUENCES or TEMP")
+    if first in ("close", "unlisten") and what not in ("all", "*"):
+        raise Unsupported(f"{first.upper()} takes ALL: there are no cursors and channels here")
+    return NothingCommand(f"{first.upper()} {what.upper()}" if first == "discard" else first.upper())
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
 
 
 def _dotted(words: list[Token]) -> str:
     """A name, or names with dots between them."""
     if not words:
         raise InvalidSyntax("a name is missing", hint="For example: SHOW epsilon, SHOW BUDGET, SHOW TABLES.")
-    text = "".join(word.text for word in words)
-    names = sum(word.token_type is not TokenType.DOT for word in words)
-    if len(words) != 2 * names - 1 and len(text.split()) == 1:
-        raise InvalidSyntax("one name is expected here", span=_span(words[1]))
-    if len(text.split()) != 1:
-        raise InvalidSyntax("one name is expected here", span=_span(words[0]))
-    return text.strip().lower()
+    names, dots = words[::2], words[1::2]
+    alone = all(word.token_type is TokenType.DOT for word in dots) and len(words) % 2 == 1
+    if not alone or any(not word.text.strip() or " " in word.text for word in names):
+        raise InvalidSyntax("one name is expected here", span=_span(words[min(1, len(words) - 1)]))
+    return ".".join(word.text for word in names).lower()
 
 
 def _span(token: Token) -> Span:

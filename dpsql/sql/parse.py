@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlglot import exp
@@ -17,6 +18,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors import InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
 from dpsql.span import Span
 from dpsql.sql.dialect import Reader
+from dpsql.sql.options import Option, plain_aggregates, take_options
+from dpsql.sql.refused import refuse
+from dpsql.sql.slips import misspelt, syntax_error
 
 MOST_CHARACTERS = 1_000_000
 MOST_TOKENS = 50_000
@@ -28,25 +32,34 @@ Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.FROM}
-_STATEMENTS = frozenset(
-    """
-    ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DECLARE DELETE DETACH DISCARD DO
-    DROP EXECUTE EXPORT FETCH FORCE GRANT IMPORT INSERT INSTALL LISTEN LOAD LOCK MERGE NOTIFY PIVOT PRAGMA PREPARE
-    REFRESH REINDEX RELEASE REPLACE REVOKE ROLLBACK SAVEPOINT START TABLE TRUNCATE UNPIVOT UPDATE UPSERT USE VACUUM
-    """.split()  # noqa: SIM905
-)
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """One query, and what GoogleSQL's OPTIONS asked for it."""
+
+    query: exp.Query
+    options: tuple[Option, ...]
+
+
 def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
-    """The tree of one SELECT statement."""
+    """The tree of one SELECT statement without options of its own."""
+    parsed = read_query(sql, parameters)
+    if parsed.options:
+        raise Unsupported("options cannot stand here", span=parsed.options[0].span)
+    return parsed.query
+
+
+def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
     tokens = _bind(tokenize(sql), parameters)
     _check_depth(tokens)
     _check_start(tokens)
+    tokens, options = take_options(plain_aggregates(tokens))
     try:
         trees = Reader().parser().parse(tokens, sql)
     except ParseError as error:
-        raise _syntax_error(error, sql) from None
+        raise syntax_error(error, tokens, sql) from None
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply") from None
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
@@ -55,8 +68,11 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
     tree = statements[0]
     if not isinstance(tree, exp.Query):
         raise InvalidSyntax("only SELECT is a query", span=Span(tokens[0].start, tokens[0].end + 1))
+    if options is not None and not isinstance(tree, exp.Select):
+        raise Unsupported("WITH DIFFERENTIAL_PRIVACY cannot stand in a UNION, INTERSECT or EXCEPT",
+                          hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree(tree)
-    return tree
+    return Parsed(tree, options or ())
 
 
 def tokenize(sql: str) -> list[Token]:
@@ -95,14 +111,10 @@ def _check_start(tokens: list[Token]) -> None:
     first = words[0]
     if first.token_type in _STARTS:
         return
-    span, word = Span(first.start, first.end + 1), "".join(first.text.upper().split()[:1])
-    if word in _STATEMENTS:
-        raise Unsupported(
-            f"{word} is not answered: dpsql reads, with SELECT",
-            hint="SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
-            span=span,
-        )
-    raise InvalidSyntax(f'syntax error at or near "{first.text}"', span=span)
+    span = Span(first.start, first.end + 1)
+    refuse("".join(first.text.split()[:1]), span)
+    hint = "A query starts with SELECT." if len(words) == 1 else misspelt(first)
+    raise InvalidSyntax(f'syntax error at or near "{first.text}"', hint=hint, span=span)
 
 
 def _check_tree(tree: exp.Expr) -> None:
@@ -110,22 +122,13 @@ def _check_tree(tree: exp.Expr) -> None:
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
+        if isinstance(node, exp.Select) and not node.expressions:
+            raise InvalidSyntax("SELECT needs at least one column", hint="For example: SELECT COUNT(*) FROM visits")
         if depth > 2 * MOST_DEPTH:
             raise LimitExceeded(f"the statement is nested more than {MOST_DEPTH} deep")
         for child in node.iter_expressions():
             chained = isinstance(child, exp.Connector) and type(child) is type(node)
             stack.append((child, depth if chained else depth + 1))
-
-
-def _syntax_error(error: ParseError, sql: str) -> InvalidSyntax:
-    details = error.errors[0] if error.errors else {}
-    near = str(details.get("highlight") or "")
-    line, column = int(details.get("line") or 1), int(details.get("col") or 1)
-    offset = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
-    start = max(0, min(len(sql), offset + column - len(near)))
-    if not near:
-        return InvalidSyntax("syntax error at the end of the statement", span=Span(len(sql), len(sql)))
-    return InvalidSyntax(f'syntax error at or near "{near}"', span=Span(start, start + len(near)))
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------

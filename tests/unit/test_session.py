@@ -361,7 +361,8 @@ def test_a_refused_setting_changes_nothing(world: World) -> None:
 
 def test_show_all_lists_every_setting(world: World) -> None:
     rows = world.session.execute("SHOW ALL").rows
-    assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and len(rows) == 6
+    assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and ("TimeZone", "UTC") in rows
+    assert len(rows) == 32
 
 
 def test_show_tables_tells_what_is_public(world: World) -> None:
@@ -457,3 +458,59 @@ def test_now_is_read_anew_for_each_statement(world: World) -> None:
     first = world.session.explain("SELECT COUNT(*) FROM visits WHERE at < now()").releases[0].sql
     moments.pop(0)
     assert world.session.explain("SELECT COUNT(*) FROM visits WHERE at < now()").releases[0].sql != first
+
+
+# --- statements around queries ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "tag"),
+    [
+        ("BEGIN", "BEGIN"), ("start transaction read only;", "BEGIN"), ("COMMIT", "COMMIT"), ("END", "COMMIT"),
+        ("ROLLBACK", "ROLLBACK"), ("DISCARD ALL", "DISCARD ALL"), ("DEALLOCATE ALL", "DEALLOCATE"),
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET"),
+        ("SET NAMES 'utf8'", "SET"), ("SET TIME ZONE 'UTC'", "SET"), ("SET search_path TO a, b", "SET"),
+        ("UNLISTEN *", "UNLISTEN"), ("CLOSE ALL", "CLOSE"), ("SET application_name TO DEFAULT", "SET"),
+    ],
+)  # fmt: skip
+def test_what_clients_send_around_queries_is_accepted_and_free(sql: str, tag: str, world: World) -> None:
+    answer = world.session.execute(sql)
+    assert answer.command == tag and answer.rows == [] and world.calls == []
+
+
+def test_a_rolled_back_setting_is_gone_but_charges_stay(world: World) -> None:
+    for sql in ("BEGIN", "SAVEPOINT a", "SET epsilon = 2", "ROLLBACK TO a", "RELEASE a", "SET LOCAL epsilon = 3"):
+        world.session.execute(sql)
+    assert world.session.execute("SHOW epsilon").rows == [("3",)]
+    world.session.execute(COUNT)
+    world.session.execute("ROLLBACK")
+    assert world.session.execute("SHOW epsilon").rows == [("1",)]
+    assert world.calls.count("purchase") == 1
+
+
+def test_settings_of_postgres_are_shown_again(world: World) -> None:
+    world.session.execute("SET application_name = 'psql'")
+    world.session.execute("set DateStyle = iso, dmy")
+    assert world.session.execute("SHOW application_name").rows == [("psql",)]
+    assert world.session.execute("SHOW datestyle").rows == [("ISO, DMY",)]
+    assert world.session.execute("SHOW TRANSACTION ISOLATION LEVEL").rows == [("serializable",)]
+    assert world.session.execute("SHOW SESSION AUTHORIZATION").rows == [("dataset",)]
+    world.session.execute("DISCARD ALL")
+    assert world.session.execute("SHOW application_name").rows == [("",)]
+
+
+def test_describe_select_gives_names_and_types_for_free(world: World) -> None:
+    rows = world.session.execute(f"DESCRIBE {BY_SEX}").rows
+    assert rows == [("sex", "text"), ("n", "bigint"), ("y", "double")] and world.calls == []
+
+
+def test_describe_and_show_columns_take_a_qualified_name(world: World) -> None:
+    rows = world.session.execute("DESCRIBE public.patients").rows
+    assert rows == world.session.execute("SHOW COLUMNS FROM patients").rows and len(rows) == 5
+
+
+def test_an_error_in_a_described_statement_points_into_the_whole(world: World) -> None:
+    sql = "DESCRIBE SELECT AVG(costs) FROM visits"
+    with pytest.raises(UnknownColumn) as caught:
+        world.session.execute(sql)
+    assert caught.value.span is not None and sql[caught.value.span.start :].startswith("costs")

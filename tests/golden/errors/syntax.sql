@@ -6,6 +6,7 @@ SELECT COUNT(* FROM visits
 ERROR 42601 (InvalidSyntax):  syntax error at or near "FROM"
 LINE 1: SELECT COUNT(* FROM visits
                        ^
+HINT:  A ")" is missing.
 
 -- case: on the second line
 SELECT COUNT(*)
@@ -15,6 +16,7 @@ WHRE cost > 1
 ERROR 42601 (InvalidSyntax):  syntax error at or near "cost"
 LINE 3: WHRE cost > 1
              ^
+HINT:  Perhaps you meant WHERE instead of WHRE.
 
 -- case: nothing
   -- nothing here
@@ -36,10 +38,10 @@ ERROR 42601 (InvalidSyntax):  the statement ends within a quoted text, name or c
 -- case: something else than SELECT
 DELETE FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  DELETE is not answered: dpsql reads, with SELECT
+ERROR 0A000 (Unsupported):  DELETE is not answered: data is read, never written
 LINE 1: DELETE FROM visits
         ^
-HINT:  SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.
+HINT:  The owner changes the data at its source, then registers it.
 
 -- case: VALUES alone
 VALUES (1)

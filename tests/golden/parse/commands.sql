@@ -3,17 +3,17 @@
 -- case: set with =
 SET epsilon = 0.5;
 ---- command
-SetCommand(name='epsilon', value='0.5')
+SetCommand(name='epsilon', value='0.5', local=False)
 
 -- case: set with to, session and a quoted value
 set session delta to '1e-9'
 ---- command
-SetCommand(name='delta', value='1e-9')
+SetCommand(name='delta', value='1e-9', local=False)
 
 -- case: set a dotted name
 SET LOCAL contributions.rows = 8
 ---- command
-SetCommand(name='contributions.rows', value='8')
+SetCommand(name='contributions.rows', value='8', local=True)
 
 -- case: reset one
 RESET epsilon

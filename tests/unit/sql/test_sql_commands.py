@@ -2,13 +2,18 @@
 
 import pytest
 
-from dpsql.errors import Error, InvalidSyntax
+from dpsql.errors import Error, InvalidSyntax, Unsupported
 from dpsql.sql.commands import (
     DescribeCommand,
+    DescribeQueryCommand,
+    DiscardCommand,
     ExplainCommand,
+    NothingCommand,
     ResetCommand,
     SetCommand,
     ShowCommand,
+    Step,
+    TransactionCommand,
     read_command,
 )
 
@@ -17,7 +22,7 @@ from dpsql.sql.commands import (
     "sql",
     [
         "SET epsilon = 0.5", "set Epsilon=0.5;", "SET epsilon TO 0.5", "SET SESSION epsilon = 0.5",
-        "set local epsilon to 0.5", "  -- first\n/* then */ SET epsilon = 0.5 ; ",
+        "  -- first\n/* then */ SET epsilon = 0.5 ; ",
         "SET epsilon = '0.5'", "SET\nepsilon\n=\n0.5",
     ],
 )  # fmt: skip
@@ -63,3 +68,91 @@ def test_explain_keeps_the_place_of_its_statement() -> None:
 @pytest.mark.parametrize("sql", ["SELECT 1", "settle", "SETS x = 1", "WITH set AS (SELECT 1) SELECT 1", "/**/ S", ""])
 def test_what_only_looks_like_a_command_is_none(sql: str) -> None:
     assert read_command(sql) is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "command"),
+    [
+        ("set local epsilon to 0.5", SetCommand("epsilon", "0.5", True)),
+        ("SET epsilon TO DEFAULT", SetCommand("epsilon", None)),
+        ("SET NAMES 'UTF8'", SetCommand("client_encoding", "UTF8")),
+        ("SET TIME ZONE 'UTC'", SetCommand("timezone", "UTC")),
+        ("SET TIME ZONE LOCAL", SetCommand("timezone", "UTC")),
+        ("SET search_path = \"$user\", public", SetCommand("search_path", "$user, public")),
+        ("SET extra_float_digits = -1", SetCommand("extra_float_digits", "-1")),
+        ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY", NothingCommand("SET")),
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", NothingCommand("SET")),
+        ("SHOW TIME ZONE", ShowCommand("timezone")),
+        ("SHOW TRANSACTION ISOLATION LEVEL;", ShowCommand("transaction_isolation")),
+        ("SHOW COLUMNS FROM public.visits", DescribeCommand("public.visits")),
+        ("BEGIN ISOLATION LEVEL READ COMMITTED", TransactionCommand(Step.BEGIN)),
+        ("START TRANSACTION", TransactionCommand(Step.BEGIN)),
+        ("BEGIN WORK", TransactionCommand(Step.BEGIN)),
+        ("commit transaction", TransactionCommand(Step.COMMIT)),
+        ("END", TransactionCommand(Step.COMMIT)),
+        ("COMMIT AND NO CHAIN", TransactionCommand(Step.COMMIT)),
+        ("ABORT", TransactionCommand(Step.ROLLBACK)),
+        ("SAVEPOINT sp_1", TransactionCommand(Step.SAVEPOINT, "sp_1")),
+        ("RELEASE SAVEPOINT sp_1", TransactionCommand(Step.RELEASE, "sp_1")),
+        ("RELEASE sp_1", TransactionCommand(Step.RELEASE, "sp_1")),
+        ("ROLLBACK TO sp_1", TransactionCommand(Step.ROLLBACK_TO, "sp_1")),
+        ("ROLLBACK TO SAVEPOINT \"Sp\"", TransactionCommand(Step.ROLLBACK_TO, "sp")),
+        ("DISCARD ALL; -- pool", DiscardCommand()),
+        ("DISCARD PLANS", NothingCommand("DISCARD PLANS")),
+        ("DEALLOCATE PREPARE p1", NothingCommand("DEALLOCATE")),
+    ],
+)
+def test_what_clients_send(sql: str, command: object) -> None:
+    assert read_command(sql) == command
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "BEGIN; SELECT 1", "BEGIN nonsense", "START", "COMMIT now", "ROLLBACK TO", "SAVEPOINT", "SAVEPOINT a b",
+        "DISCARD everything", "SET TRANSACTION nonsense", "SHOW a b c", "SET a = b c", "SET a = 1 2", "SHOW ''",
+        "SHOW epsilon; SHOW delta", "CLOSE c", "UNLISTEN x", "SET ROLE admin", "SET SESSION AUTHORIZATION x",
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(sql: str) -> None:
+    with pytest.raises((InvalidSyntax, Unsupported)):
+        read_command(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "inner"),
+    [
+        ("EXPLAIN (FORMAT TEXT, VERBOSE) SELECT 1", "SELECT 1"),
+        ("EXPLAIN VERBOSE SELECT 1", "SELECT 1"),
+        ("EXPLAIN (ANALYZE off) SELECT 1", "SELECT 1"),
+        ("EXPLAIN (SELECT 1)", "(SELECT 1)"),
+        ("EXPLAIN ((SELECT 1))", "((SELECT 1))"),
+        ("EXPLAIN (WITH a AS (SELECT 1) SELECT * FROM a)", "(WITH a AS (SELECT 1) SELECT * FROM a)"),
+    ],
+)
+def test_explain_takes_options_that_change_nothing(sql: str, inner: str) -> None:
+    command = read_command(sql)
+    assert isinstance(command, ExplainCommand) and command.sql.strip() == inner
+    assert sql[command.offset :].startswith(command.sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("EXPLAIN ANALYZE SELECT 1", "would run the query"),
+        ("EXPLAIN (ANALYZE, BUFFERS) SELECT 1", "would run the query"),
+        ("EXPLAIN (FORMAT JSON) SELECT 1", "FORMAT JSON"),
+        ("EXPLAIN (BUFFERS) SELECT 1", 'no option "buffers"'),
+        ("SUMMARIZE visits", "every column"),
+    ],
+)
+def test_what_would_tell_about_rows_is_refused_with_a_hint(sql: str, text: str) -> None:
+    with pytest.raises(Unsupported, match=text) as caught:
+        read_command(sql)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("sql", ["DESCRIBE SELECT 1", "desc (select 1)", "DESC WITH a AS (SELECT 1) SELECT * FROM a;"])
+def test_a_query_can_be_described(sql: str) -> None:
+    command = read_command(sql)
+    assert isinstance(command, DescribeQueryCommand) and sql[command.offset :].startswith(command.sql)

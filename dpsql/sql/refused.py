@@ -1,0 +1,65 @@
+"""Statements that are not answered at all, family by family: each says why, and what to do instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsql.errors import Unsupported
+from dpsql.span import Span
+
+
+@dataclass(frozen=True)
+class Family:
+    words: frozenset[str]
+    why: str
+    hint: str
+
+
+def _family(words: str, why: str, hint: str) -> Family:
+    return Family(frozenset(words.split()), why, hint)
+
+
+FAMILIES = (
+    _family(
+        "INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE COPY IMPORT",
+        "data is read, never written",
+        "The owner changes the data at its source, then registers it.",
+    ),
+    _family(
+        "CREATE ALTER DROP COMMENT REINDEX REFRESH",
+        "the schema declares the tables",
+        "Instead of a temporary table or a view, write WITH name AS (SELECT …) SELECT ….",
+    ),
+    _family(
+        "GRANT REVOKE REASSIGN",
+        "the schema declares who may ask, and how much",
+        "The owner edits analysts and budgets in the schema.",
+    ),
+    _family(
+        "ANALYZE ATTACH CALL CHECKPOINT CLUSTER DETACH DO EXPORT FORCE INSTALL LOAD PRAGMA SECURITY USE VACUUM",
+        "it would reach the engine",
+        "SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
+    ),
+    _family(
+        "DECLARE EXECUTE FETCH MOVE PREPARE",
+        "there are no cursors and prepared statements here",
+        "Send the SELECT itself; the same question asked again is free.",
+    ),
+    _family(
+        "LISTEN LOCK NOTIFY",
+        "sessions share nothing",
+        "Leave it out.",
+    ),
+    _family(
+        "PIVOT TABLE UNPIVOT",
+        "only SELECT is a query",
+        "Write it as a SELECT that aggregates.",
+    ),
+)
+
+
+def refuse(word: str, span: Span | None) -> None:
+    """Raise if the statement's first word belongs to a family."""
+    for family in FAMILIES:
+        if word.upper() in family.words:
+            raise Unsupported(f"{word.upper()} is not answered: {family.why}", hint=family.hint, span=span)

@@ -1,0 +1,110 @@
+"""Syntax errors in our words, with a hint for the slips that are made most."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors import InvalidSyntax
+from dpsql.span import Span
+
+_KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "JOIN", "UNION", "BETWEEN",
+             "DISTINCT", "VALUES", "WITH", "INNER", "LEFT", "USING", "WINDOW", "PARTITION", "OVER")  # fmt: skip
+_ENDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN)
+_STARTS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.CASE)
+# The parser points at the last word also where one more is missing behind it.
+_SHORT = ("Required keyword", "Expecting", "Expected")
+
+
+def syntax_error(error: ParseError, tokens: list[Token], sql: str) -> InvalidSyntax:
+    details = error.errors[0] if error.errors else {}
+    why = str(details.get("description") or "")
+    words = [token for token in tokens if token.token_type is not TokenType.SEMICOLON]
+    place = _place(details, words, sql)
+    here = words[place] if place is not None else None
+    span = Span(len(sql), len(sql)) if here is None else _span(here)
+    if why.startswith("The number of provided arguments"):
+        return InvalidSyntax("a function has too many arguments", span=span, sqlstate="42883")
+    twice = re.match(r"Found multiple '(.+)' clauses", why)
+    if twice is not None:
+        return InvalidSyntax(f"{twice[1]} stands twice in one SELECT", span=span)
+    hint = _hint(words, place, why)
+    if here is None or (place == len(words) - 1 and why.startswith(_SHORT)):
+        return InvalidSyntax("syntax error at the end of the statement", hint=hint, span=Span(len(sql), len(sql)))
+    return InvalidSyntax(f'syntax error at or near "{sql[here.start : here.end + 1]}"', hint=hint, span=span)
+
+
+def _place(details: dict[str, object], tokens: list[Token], sql: str) -> int | None:
+    """The token that the parser stopped at; it tells line and last column of it."""
+    if not details.get("highlight"):
+        return None
+    line, column = int(str(details.get("line") or 1)), int(str(details.get("col") or 1))
+    offset = sum(len(text) + 1 for text in sql.split("\n")[: line - 1]) + column - 1
+    return next((place for place, token in enumerate(tokens) if token.start <= offset <= token.end), None)
+
+
+def _hint(words: list[Token], place: int | None, why: str) -> str | None:
+    here = words[place] if place is not None else None
+    before = words[place - 1] if place else None
+    balance = sum((t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in words)
+    return (
+        _by(before)
+        or misspelt(before)
+        or misspelt(here)
+        or _parentheses(balance)
+        or _expected(why)
+        or _quotes(here)
+        or _missing_comma(before, here)
+    )
+
+
+def misspelt(token: Token | None) -> str | None:
+    if token is None or token.token_type is not TokenType.VAR or len(token.text) < 4:
+        return None
+    word = token.text.upper()
+    if word in ("GROUPBY", "ORDERBY"):
+        return f"Write {word[:5]} BY."
+    close = get_close_matches(word, _KEYWORDS, n=1, cutoff=0.75)
+    if not close or close[0] == word:
+        return None
+    return f"Perhaps you meant {close[0]} instead of {token.text}."
+
+
+def _by(before: Token | None) -> str | None:
+    if before is not None and before.token_type is TokenType.VAR and before.text.upper() in ("ORDER", "GROUP"):
+        return f"Write {before.text.upper()} BY."
+    return None
+
+
+def _parentheses(balance: int) -> str | None:
+    if balance > 0:
+        return 'A ")" is missing.' if balance == 1 else f'{balance} ")" are missing.'
+    if balance < 0:
+        return 'There is a ")" too many.' if balance == -1 else f'There are {-balance} ")" too many.'
+    return None
+
+
+def _expected(why: str) -> str | None:
+    """The parser names a word or sign that must come: "Expecting (", "Expected END after CASE"."""
+    after = re.fullmatch(r"Expected ([A-Za-z ]+) after ([A-Z]+)", why)
+    if after is not None:
+        return f"{after[1]} is expected after {after[2]}."
+    sign = re.fullmatch(r"Expecting (\S+)", why)
+    return f'"{sign[1]}" is expected here.' if sign is not None else None
+
+
+def _quotes(here: Token | None) -> str | None:
+    return 'Names are quoted with double quotes: "name".' if here is not None and here.text == "`" else None
+
+
+def _missing_comma(before: Token | None, here: Token | None) -> str | None:
+    if before is None or here is None or before.token_type not in _ENDS or here.token_type not in _STARTS:
+        return None
+    return f'Perhaps a comma or an operator is missing before "{here.text}".'
+
+
+def _span(token: Token) -> Span:
+    return Span(token.start, token.end + 1)

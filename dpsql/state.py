@@ -1,0 +1,120 @@
+"""What a connection has set, and how transactions keep or drop it, as PostgreSQL does.
+
+Law: a transaction never gives back a charge; only settings are undone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from dpsql import settings as setting
+from dpsql.catalog.identity import SCHEMA
+from dpsql.catalog.variables import Variables, is_variable
+from dpsql.errors import ProgrammingError
+from dpsql.schema.model import Privacy
+from dpsql.settings import SessionSettings
+from dpsql.sql.commands import Step
+
+
+@dataclass(frozen=True)
+class Values:
+    """dpsql's settings and PostgreSQL's."""
+
+    settings: SessionSettings
+    variables: Variables = field(default_factory=Variables)
+
+    def set(self, privacy: Privacy, name: str, value: str | None) -> Values:
+        """None: the default."""
+        if value is None:
+            return self.reset(privacy, name)
+        if is_variable(name):
+            return replace(self, variables=self.variables.set(name, value))
+        return replace(self, settings=setting.change(self.settings, privacy, name, value))
+
+    def reset(self, privacy: Privacy, name: str | None) -> Values:
+        """None: all of them."""
+        if name is None:
+            return Values(setting.defaults(privacy))
+        if is_variable(name):
+            return replace(self, variables=self.variables.reset(name))
+        return replace(self, settings=setting.reset(self.settings, privacy, name))
+
+    def show(self, name: str) -> str:
+        if is_variable(name):
+            return self.variables.show(name)
+        return setting.show(self.settings, name)
+
+    def items(self) -> list[tuple[str, str]]:
+        return [(name, setting.show(self.settings, name)) for name in setting.NAMES] + list(self.variables.items())
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    name: str | None  # None: where the transaction began
+    now: Values
+    kept: Values
+
+
+@dataclass(frozen=True)
+class State:
+    """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL."""
+
+    now: Values
+    kept: Values
+    points: tuple[Savepoint, ...] = ()  # the first is BEGIN; none: no transaction
+
+    def set(self, privacy: Privacy, name: str, value: str | None, local: bool = False) -> State:
+        if not local:
+            return replace(
+                self, now=self.now.set(privacy, name, value), kept=self.kept.set(privacy, name, value)
+            )
+        if not self.points:
+            raise ProgrammingError(
+                "SET LOCAL holds until the transaction ends, and none was begun",
+                hint=f"Write SET {name} = …, or BEGIN first.",
+                sqlstate="25P01",
+            )
+        return replace(self, now=self.now.set(privacy, name, value))
+
+    def reset(self, privacy: Privacy, name: str | None) -> State:
+        return replace(self, now=self.now.reset(privacy, name), kept=self.kept.reset(privacy, name))
+
+    def step(self, step: Step, savepoint: str | None) -> State:
+        match step:
+            case Step.BEGIN:
+                return self if self.points else replace(self, points=(Savepoint(None, self.now, self.kept),))
+            case Step.COMMIT:
+                return State(self.kept, self.kept)
+            case Step.ROLLBACK:
+                return self if not self.points else State(self.points[0].kept, self.points[0].kept)
+            case Step.SAVEPOINT:
+                self._in_transaction(step)
+                return replace(self, points=(*self.points, Savepoint(savepoint, self.now, self.kept)))
+            case Step.RELEASE:
+                return replace(self, points=self.points[: self._place(step, savepoint)])
+            case Step.ROLLBACK_TO:
+                place = self._place(step, savepoint)
+                return State(self.points[place].now, self.points[place].kept, self.points[: place + 1])
+
+    def _place(self, step: Step, name: str | None) -> int:
+        """The last savepoint of that name."""
+        self._in_transaction(step)
+        places = [place for place, point in enumerate(self.points) if point.name == name and place > 0]
+        if not places:
+            raise ProgrammingError(f'there is no savepoint "{name}"', sqlstate="3B001")
+        return places[-1]
+
+    def _in_transaction(self, step: Step) -> None:
+        if not self.points:
+            raise ProgrammingError(f"{step.value} is for transactions, and none was begun", hint="BEGIN first.",
+                                   sqlstate="25P01")  # fmt: skip
+
+
+def new_state(privacy: Privacy) -> State:
+    values = Values(setting.defaults(privacy))
+    return State(values, values)
+
+
+def plain_name(table: str) -> str:
+    """DESCRIBE public.visits means visits."""
+    return table.removeprefix(f"{SCHEMA}.").removeprefix("main.")

@@ -1,0 +1,70 @@
+"""Syntax errors: in our words, at the right place, with a hint that helps."""
+
+import pytest
+
+from dpsql.errors import InvalidSyntax, Unsupported
+from dpsql.sql.parse import parse
+from dpsql.sql.refused import FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("sql", "near", "hint"),
+    [
+        ("SELECT a b c FROM t", "c FROM", "comma"),
+        ("SELECT a FORM t", "t", "FROM instead of FORM"),
+        ("SELCT 1", "SELCT", "SELECT instead of SELCT"),
+        ("SELECT COUNT(* FROM t", "FROM", '")" is missing'),
+        ("SELECT COUNT(*)) FROM t", ") FROM", '")" too many'),
+        ("SELECT a FROM t WEHRE x = 1", "x = 1", "WHERE instead of WEHRE"),
+        ("SELECT a FROM t GROUPBY a", "a", "GROUP BY"),
+        ("SELECT a FROM t ORDER a", "a", "ORDER BY"),
+        ("SELECT a FROM t WHERE a IN (1, 2", "", '")" is missing'),
+        ("SELECT CASE WHEN a THEN 1 FROM t", "1 FROM", "END"),
+        ("SELECT CAST(a) FROM t", ") FROM", "AS"),
+        ("SELECT `a` FROM t", "`", "double quotes"),
+        ("hello", "hello", "SELECT"),
+        ("SELECT 1\nFROM t\nWHERE (x = 1", "", '")" is missing'),
+    ],
+)
+def test_a_slip_is_pointed_at_with_a_hint(sql: str, near: str, hint: str) -> None:
+    with pytest.raises(InvalidSyntax) as caught:
+        parse(sql)
+    error = caught.value
+    assert error.span is not None and hint in (error.hint or "")
+    assert sql[error.span.start :].startswith(near) and (near or error.span.start == len(sql))
+    assert "sqlglot" not in str(error) and "Token" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1 FROM", "SELECT a FROM t WHERE", "SELECT a FROM t LIMIT", "SELECT a FROM t WHERE a = 'x' AND"]
+)
+def test_a_statement_that_stops_short_says_so(sql: str) -> None:
+    with pytest.raises(InvalidSyntax, match="at the end of the statement") as caught:
+        parse(sql)
+    assert caught.value.span is not None and caught.value.span.start == len(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT SUM(a, b) FROM t", "too many arguments"),
+        ("SELECT 1 FROM t WHERE x = 1 WHERE y = 2", "WHERE stands twice"),
+        ("SELECT", "at least one column"),
+        ("SELECT 1 FROM (SELECT FROM t) s", "at least one column"),
+    ],
+)
+def test_other_slips_are_named(sql: str, message: str) -> None:
+    with pytest.raises(InvalidSyntax, match=message):
+        parse(sql)
+
+
+@pytest.mark.parametrize("word", sorted(word for family in FAMILIES for word in family.words))
+def test_statements_of_other_families_say_why(word: str) -> None:
+    for sql in (f"{word} x", f"/* a */ {word.lower()} TABLE x (a);"):
+        with pytest.raises(Unsupported, match=f"^{word} is not answered: ") as caught:
+            parse(sql)
+        assert caught.value.hint
+
+
+def test_semicolons_and_comments_at_the_end_are_fine() -> None:
+    assert parse("SELECT 1;; -- done\n;").sql() == "SELECT 1"
