@@ -23,6 +23,7 @@ from dpsql.schema.model import (
     Schema,
     Table,
     Unit,
+    View,
 )
 from dpsql.schema.places import read_engine, read_ledger, read_source
 from dpsql.schema.shape import check, read_flag
@@ -44,6 +45,7 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         tables=tuple(
             _table(leaf.text, at, path.parent, engine, env) for leaf, at in _there(root, "tables").entries()
         ),
+        views=_views(root.child("views"), [leaf.text for leaf, _ in _there(root, "tables").entries()]),
     )
     check_units(schema, root)
     return schema
@@ -129,6 +131,18 @@ def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str])
         unique=_unique(at.child("unique"), columns),
         columns=columns,
     )
+
+
+def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
+    views: list[View] = []
+    taken = {name.lower() for name in tables}
+    for leaf, child in at.entries() if at else ():
+        if leaf.text.lower() in taken or leaf.text.startswith("_"):
+            raise child.error("must have another name", "A table or another view has it, or it begins with _.",
+                              line=child.key_line)  # fmt: skip
+        taken.add(leaf.text.lower())
+        views.append(View(leaf.text, child.text))
+    return tuple(views)
 
 
 def _unit(table: At, columns: tuple[Column, ...]) -> Unit | None:

@@ -39,6 +39,7 @@ def schema_hash(schema: Schema) -> str:
             }
             for table in schema.tables
         },
+        "views": {view.name: view.sql for view in schema.views},
     }
     text = json.dumps(_plain(meaning), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -236,6 +236,9 @@ SCHEMA = Record(
         Key("tables", Names("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
             "The tables; one that is not listed does not exist.", required=True,
             hint="Write for example tables: {patients: {unit: patient_id, columns: {patient_id: {type: bigint}}}}."),
+        Key("views", Names("view", Text("a SELECT statement"), NAME, "a view's name: printable text without dots and "
+            "double quotes"), "Named queries over the tables, which analysts read like tables.", default="none",
+            hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
     ),
     example="dpsql: 1",
 )  # fmt: skip
