@@ -35,6 +35,10 @@ CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
 ATTACKS = ("tests/property/test_attacks.py",)
 LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
+CHOICE = ("tests/property/test_choice.py",)
+PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
+DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
+BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ def mutant(name: str, file: str, old: str, new: str, tests: tuple[str, ...] = CL
 RENDER, EXPR, FUNCTIONS = "sql/render.py", "sql/render_expr.py", "sql/functions.py"
 SENSITIVITY, UNITS, CALIBRATE = "analysis/sensitivity.py", "analysis/units.py", "calibrate.py"
 MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", "privacy/sampling.py"
+BINS = "privacy/choice.py"
 
 MUTANTS = (
     # --- values
@@ -160,6 +165,39 @@ MUTANTS = (
     mutant("noise starts from a fixed seed", SAMPLING,
            'np.frombuffer(self._bits(8 * n), dtype="<u8")',
            "np.random.default_rng(1).integers(0, 2**64, n, dtype=np.uint64)", PAID),
+    # --- chosen bins
+    mutant("the two sides of a bin's score are taken to move alike", BINS,
+           "Loss(None if l1 is None else 2 * l1 / scale", "Loss(None if l1 is None else l1 / scale", CHOICE),
+    mutant("a bin is chosen twice as sharply as is charged", BINS,
+           "scale_at_least(2 * _summed(contribution, target) / share)",
+           "scale_at_least(_summed(contribution, target) / share)", PRICE),
+    mutant("a bin is charged half its rho", BINS,
+           "l2_squared / (2 * scale**2)", "l2_squared / (4 * scale**2)", CHOICE),
+    mutant("a bin's score moves by the lesser of both fractions", BINS,
+           "return max(fraction, 1 - fraction), min(fraction, 1 - fraction)",
+           "return min(fraction, 1 - fraction), min(fraction, 1 - fraction)", CHOICE),
+    mutant("a bin may be left and entered for the price of one", BINS,
+           "factor = most if not self.change_one else most + least if self.single else 2 * most",
+           "factor = most if not self.change_one else most + least", CHOICE),
+    mutant("moving to another group's bins costs nothing in rho", BINS,
+           "        if self.change_one:\n            factor = (most", "        if False:\n            factor = (most",
+           CHOICE),
+    mutant("one unit's bins are paid for, not a group's", BINS,
+           "return (self.group_size * self.norm) ** 2 * factor", "return self.norm ** 2 * factor", CHOICE),
+    mutant("an L2 norm pays for bins as if it were a sum", BINS,
+           "if not (self.summed or self.single):", "if False:", CHOICE),
+    mutant("each pick of bins spends the whole share", BINS,
+           "share = positive_share(rho / len(targets))", "share = positive_share(rho)", PRICE),
+    mutant("the last steps of a bin's score are forgotten", BINS,
+           "scale = pick.mechanism.scale * _steps(pick.target)", "scale = pick.mechanism.scale", PRICE),
+    mutant("floats decide between two bins", SAMPLING,
+           "doubts = wholes * ((sums.shape[1] + 32) * 2.0**-48)", "doubts = wholes * 0.0", DRAWS),
+    mutant("all blocks of bins share one draw", SAMPLING,
+           "words = self._words(len(sums))\n", "words = np.repeat(self._words(1), len(sums))\n", PRICE),
+    mutant("a bin may be missing", "privacy/release.py",
+           "any(key != wanted for key, wanted in zip(keys, expected, strict=True))", "False", BLOCKS),
+    mutant("an unknown key may come back in a second block", "privacy/release.py",
+           "if rest or any(parts[row] != parts[row - row % length] for row in range(len(parts))):", "if rest:", BLOCKS),
     # --- the order of things
     mutant("the engine runs before the charge", "session.py",
            "        claims = self.dataset.ledger.purchase(",
