@@ -1,0 +1,94 @@
+"""Whether two answers are the same, cell by cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+Rows = list[tuple[object, ...]]
+MICROSECONDS = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far two numbers, or two moments in days, may lie apart."""
+
+    relative: float = 1e-6
+    absolute: float = 1e-6
+
+    def allows(self, a: float, b: float) -> bool:
+        return math.isclose(a, b, rel_tol=self.relative, abs_tol=self.absolute)
+
+
+def tolerance(text: str | None) -> Tolerance:
+    if text is None:
+        return Tolerance()
+    if text.endswith("%"):
+        return Tolerance(relative=float(text[:-1]) / 100)
+    return Tolerance(absolute=float(text))
+
+
+def difference(
+    ours: Rows, theirs: Rows, names: Sequence[str], empty: frozenset[str], ordered: bool, allowed: Tolerance
+) -> str | None:
+    """What differs first; nothing where the answers are the same."""
+    if empty:
+        ours = without_empty(ours, theirs, [place for place, name in enumerate(names) if name in empty])
+    if not ordered:
+        ours, theirs = sorted(ours, key=_sortable), sorted(theirs, key=_sortable)
+    for our_row, row in zip(ours, theirs, strict=False):
+        if len(our_row) != len(row):
+            return f"{len(our_row)} columns instead of {len(row)}"
+        if not all(same(a, b, allowed) for a, b in zip(our_row, row, strict=True)):
+            return f"{_shown(our_row)} instead of {_shown(row)}"
+    if len(ours) != len(theirs):
+        beyond = (ours if len(ours) > len(theirs) else theirs)[min(len(ours), len(theirs))]
+        return f"{len(ours)} rows instead of {len(theirs)}, such as {_shown(beyond)}"
+    return None
+
+
+def without_empty(ours: Rows, theirs: Rows, keys: list[int]) -> Rows:
+    """Without groups that only we have, if there is nothing in them."""
+    present = {tuple(repr(row[key]) for key in keys) for row in theirs}
+    return [row for row in ours if tuple(repr(row[key]) for key in keys) in present or not _is_empty(row, keys)]
+
+
+def _is_empty(row: tuple[object, ...], keys: list[int]) -> bool:
+    return all(cell is None or cell == 0 for place, cell in enumerate(row) if place not in keys)
+
+
+def same(ours: object, theirs: object, allowed: Tolerance) -> bool:
+    """A SUM over nothing is 0 here, where SQL says NULL: whether there was nothing is private."""
+    match ours, theirs:
+        case _, None:
+            return ours is None or ours == 0
+        case (bool(), _) | (_, bool()):
+            return ours is theirs
+        case list(), list():
+            return len(ours) == len(theirs) and all(same(a, b, allowed) for a, b in zip(ours, theirs, strict=True))
+        case dict(), dict():
+            return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key], allowed) for key in ours)
+        case (int() | float() | Decimal() | Fraction()), (int() | float() | Decimal() | Fraction()):
+            return ours == theirs or allowed.allows(float(ours), float(theirs))
+        case (dt.date(), dt.date()):  # a datetime is a date, too
+            return type(ours) is type(theirs) and (ours == theirs or _days_apart(ours, theirs) <= allowed.absolute)
+        case _:
+            return type(ours) is type(theirs) and ours == theirs
+
+
+def _days_apart(a: dt.date, b: dt.date) -> float:
+    return abs((a - b) / dt.timedelta(microseconds=1)) / MICROSECONDS
+
+
+def _sortable(row: tuple[object, ...]) -> tuple[list[str], list[float]]:
+    """By what is exact first: a hair's difference of a number must not change the order."""
+    exact = [repr(cell) for cell in row if not isinstance(cell, float | Decimal)]
+    return exact, [float(cell) for cell in row if isinstance(cell, float | Decimal)]
+
+
+def _shown(row: tuple[object, ...]) -> str:
+    return "(" + ", ".join(str(cell) for cell in row) + ")"

@@ -1,0 +1,58 @@
+"""What becomes of a case: right, refused as expected, wrongly refused, or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpus.compare import difference, tolerance
+from corpus.ground import Ground
+from corpus.reader import Case
+
+from dpsql.errors import Error, InternalError, OperationalError
+
+RIGHT = "right"
+REFUSED = "refused as expected"
+REWORDED = "refused in other words"
+WRONGLY_REFUSED = "wrongly refused"
+WRONG = "WRONG"
+VERDICTS = (RIGHT, REFUSED, REWORDED, WRONGLY_REFUSED, WRONG)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`why` is what differs, or the error's text."""
+
+    word: str
+    why: str = ""
+
+    @property
+    def good(self) -> bool:
+        return self.word in (RIGHT, REFUSED)
+
+
+def judge(case: Case, ground: Ground) -> Verdict:
+    try:
+        answer = ground.session.execute(case.sql)
+    except Error as error:
+        return _refusal(case, error)
+    except Exception as error:  # whatever else comes out is a bug of ours, and a finding
+        return Verdict(WRONG, f"{type(error).__name__}: {error}")
+    if case.refused:
+        return Verdict(WRONG, f"answered with {len(answer.rows)} rows: {answer.rows[:2]}")
+    theirs = ground.reference.execute(case.reference).fetchall()
+    names = [column.name for column in answer.columns]
+    found = difference(answer.rows, theirs, names, case.empty, case.ordered, tolerance(case.directive("tolerance")))
+    return Verdict(RIGHT) if found is None else Verdict(WRONG, found)
+
+
+def _refusal(case: Case, error: Error) -> Verdict:
+    text = refusal(error)
+    if isinstance(error, InternalError | OperationalError):  # a refusal is about the statement, never about luck
+        return Verdict(WRONG, text)
+    if not case.refused:
+        return Verdict(WRONGLY_REFUSED, text)
+    return Verdict(REFUSED) if text == case.section("error") else Verdict(REWORDED, text)
+
+
+def refusal(error: Error) -> str:
+    return f"{type(error).__name__} {error.sqlstate}: {error}"
