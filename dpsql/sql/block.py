@@ -35,6 +35,10 @@ BARS = {
 }  # fmt: skip
 
 
+SubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
+"""A sub-select as post-processing, given what makes post-processing of the columns that it reads of this block."""
+
+
 @dataclass(frozen=True)
 class ReleaseColumn:
     """A column of the release as post-processing reads it: what of the key or measure at `place`."""
@@ -61,7 +65,7 @@ class ReleaseBlock:
     """Collects keys and measures while it rewrites the block; columns get their names once all are known."""
 
     def __init__(
-        self, select: exp.Select, binder: Binder, name: str, sub_select: Callable[[exp.Expr], exp.Query], top: bool
+        self, select: exp.Select, binder: Binder, name: str, sub_select: SubSelect, top: bool
     ) -> None:
         only(select, *CLAUSES)
         self._select = select
@@ -213,10 +217,8 @@ class ReleaseBlock:
 
     def _post(self, node: exp.Expr) -> exp.Expr:
         """The node over the release's columns; a private column that is left over is refused."""
-        if isinstance(node, exp.Subquery):
-            return exp.Subquery(this=self._sub_select(node.this))
-        if isinstance(node, exp.Query):
-            return self._sub_select(node)
+        if isinstance(node, exp.Subquery | exp.Query):
+            return self._sub_select(node, self._post)
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             raise Unsupported("IGNORE NULLS and RESPECT NULLS are for window functions", span=span_of(node))
         if isinstance(node, exp.Window):

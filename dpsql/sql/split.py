@@ -8,6 +8,7 @@ into WHERE, aggregates and keys replaced by the release's columns. What is above
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -35,8 +36,10 @@ from dpsql.sql.clauses import (
     sources_of,
     tables_of,
 )
+from dpsql.sql.correlated import Correlated, decorrelate, looked_up
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.holes import Holes
+from dpsql.sql.local import with_time
 from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parse import parse
 from dpsql.sql.sandboxed import check_function, check_source
@@ -57,7 +60,7 @@ class Split:
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
     splitter = _Splitter(State(schema), who)
     try:
-        block = splitter.query(_with_time(tree, now), {}, top=True)
+        block = splitter.query(with_time(tree, now), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:
@@ -80,23 +83,6 @@ def _ordered(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
     for name in sorted(releases, key=lambda name: int(name.removeprefix("_r"))):
         add(releases[name])
     return tuple(done.values())
-
-
-def _with_time(tree: exp.Query, now: dt.datetime | None) -> exp.Query:
-    """CURRENT_DATE and now() become literals, so that a statement means one thing."""
-
-    def change(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime | exp.Localtimestamp):
-            if now is None or isinstance(node, exp.CurrentTime):
-                raise Unsupported("the time of day is not known here", span=span_of(node))
-            if isinstance(node, exp.CurrentDate):
-                return exp.cast(exp.Literal.string(now.date().isoformat()), "date")
-            return exp.cast(exp.Literal.string(now.replace(tzinfo=None).isoformat(" ")), "timestamp")
-        return node
-
-    changed = tree.transform(change, copy=False)
-    assert isinstance(changed, exp.Query)
-    return changed
 
 
 @dataclass
@@ -199,7 +185,8 @@ class _Splitter:
         return self._release(select, env, top)
 
     def _binder(self) -> Binder:
-        return Binder(self.state.schema, self.state.scopes, outside=Holes(self.state, self.query, self.ownership, self.named))
+        outside = Holes(self.state, self.query, self.ownership, self.named)
+        return Binder(self.state.schema, self.state.scopes, outside=outside)
 
     def _owned_names(self, env: Environment) -> dict[str, exp.Query]:
         """The CTEs and views over private rows that a block may name."""
@@ -220,18 +207,41 @@ class _Splitter:
     def _release(self, select: exp.Select, env: Environment, top: bool) -> Block:
         name = self.state.release_name()
 
-        def sub_select(node: exp.Expr) -> exp.Query:
-            inner = self.query(node, env)
-            if inner.ownership is Ownership.OWNED:
-                raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
-            return inner.post
-
         binder = self._binder()
-        block = ReleaseBlock(select, binder, name, sub_select, top)
+        block = ReleaseBlock(select, binder, name, lambda node, outer: self._sub_select(node, env, outer), top)
         assert isinstance(binder.outside, Holes)
         holes = tuple(binder.outside.found)
         self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices)
         return Block(Ownership.RELEASED, block.post, block.errors, block.outputs)
+
+    def _sub_select(self, node: exp.Expr, env: Environment, outer: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+        """A sub-select within post-processing; `outer` makes post-processing of what it reads of the block around."""
+        query = node.this if isinstance(node, exp.Subquery) else node
+        found = self._correlated(query, env) if isinstance(query, exp.Select) else None
+        if found is not None and isinstance(node, exp.Subquery):
+            block = self.query(found.select, env)
+            return looked_up(block.post, tuple(outer(expr) for expr in found.outer), found.counts)
+        block = self.query(query, env)
+        if block.ownership is Ownership.OWNED:
+            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
+        return exp.Subquery(this=block.post) if isinstance(node, exp.Subquery) else block.post
+
+    def _correlated(self, select: exp.Select, env: Environment) -> Correlated | None:
+        if self.ownership(select, env) is not Ownership.RELEASED or not aggregates(select):
+            return None
+        if Ownership.OWNED not in [self._source_ownership(source, env) for source in sources_of(select)]:
+            return None
+        bare = exp.select("*")
+        bare.set("from_", select.args["from_"].copy())
+        bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
+        self.state.environments[id(bare)] = env
+        self.state.scopes[id(bare)] = self._owned_names(env)
+        scope = self._binder().rows(bare).scope
+
+        def is_inner(column: exp.Column) -> bool:
+            return scope.has_source(column.args["table"]) if column.table else scope.lookup(column) is not None
+
+        return decorrelate(select, is_inner)
 
     def _no_rows(self, select: exp.Select, binder: Binder) -> Block:
         """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
@@ -366,14 +376,9 @@ class _Splitter:
         if node is None:
             return
         if isinstance(node, exp.Subquery | exp.Query):
-            holder = node if isinstance(node, exp.Subquery) else None
-            block = self.query(node.this if holder is not None else node, env)
-            if block.ownership is Ownership.OWNED:
-                raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
-            if holder is not None:
-                holder.set("this", block.post)
-            elif block.post is not node:
-                node.replace(block.post)
+            stands = self._sub_select(node, env, lambda outer: outer)
+            if stands is not node:
+                node.replace(stands)
             return
         if isinstance(node, exp.Table):
             raise UnknownTable("a table cannot stand here", span=span_of(node))
