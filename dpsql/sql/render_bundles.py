@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.plan.bundles import (
+    Bundle,
+    CountBundle,
+    CovarianceBundle,
+    MomentBundle,
+    SumBundle,
+    VarianceBundle,
+    width,
+)
 from dpsql.plan.expr import Quantise
 from dpsql.sql.literals import identifier
 from dpsql.sql.render_expr import render_expr
@@ -51,7 +59,9 @@ def _values(bundle: Bundle) -> tuple[str, ...]:
 
 
 def _centred(value: Quantise, scale: int) -> str:
-    return f"({2 * scale} * ({render_expr(value)}) - CAST({scale * (value.lower + value.upper)} AS BIGINT))"
+    # The distance from the lower bound first: far from 0, twice the value times the scale would not fit 64 bits.
+    above = f"({render_expr(value)} - CAST({value.lower} AS BIGINT))"
+    return f"({scale} * (2 * {above} - {width(value)}))"
 
 
 def _sums(bundle: Bundle, weight: str | None, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,6 +32,12 @@ class Source:
     outer: tuple[Name, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
 
 
+PLAIN = (
+    "SUM({0})", "SUM({0})", "AVG({0})", "COUNT({0})", "COUNT(*), SUM({0})", "COUNT(*), AVG({0})", "VAR_POP({0})",
+    "STDDEV({0}), COUNT(*)", "CORR({0}, {0})", "SUM(DISTINCT {0})", "COUNT(DISTINCT {1})", "BOOL_OR({0} > 0)",
+)  # fmt: skip
+
+
 def plain_question(world: World, rng: Random) -> str:
     """A column summed as it is, alone or with its count, in one group or by a key."""
     table = rng.choice(world.tables)
@@ -39,9 +45,9 @@ def plain_question(world: World, rng: Random) -> str:
     text = next(c.name for c in table.columns if c.own)
     if number is None:
         return f"SELECT COUNT(*) FROM {table.name}"
-    asked = rng.choice(("SUM({0})", "SUM({0})", "AVG({0})", "COUNT({0})", "COUNT(*), SUM({0})", "COUNT(*), AVG({0})"))
+    asked = rng.choice(PLAIN)
     group = rng.choice(("", "", f" GROUP BY {text}", f" GROUP BY {text} IN ('own0', 'own1')"))
-    return f"SELECT {asked.format(number)} FROM {table.name}{group}"
+    return f"SELECT {asked.format(number, text)} FROM {table.name}{group}"
 
 
 def random_question(world: World, rng: Random) -> str:
@@ -71,7 +77,7 @@ class Question:
     def _aggregate(self) -> str:
         rng = self._rng
         written = self._plain_aggregate()
-        if rng.random() < 0.2 and "DISTINCT" not in written:
+        if rng.random() < 0.2:
             return f"{written} FILTER (WHERE {self._write.condition(1)})"
         return written
 
@@ -84,10 +90,23 @@ class Question:
             return f"COUNT({rng.choice(self._source.names).sql})"
         if chosen < 0.4 and self._source.units:
             return f"COUNT(DISTINCT {rng.choice(self._source.units)})"
-        function = rng.choice(("SUM", "SUM", "AVG"))
-        if rng.random() < 0.5:
-            return f"{function}({write.number(0)})"
-        return f"{function}({write.clipped(rng.randint(0, 2))})"
+        if chosen < 0.5:
+            return f"COUNT(DISTINCT {self._distinct()})"
+        if chosen < 0.55:
+            return f"{rng.choice(('BOOL_AND', 'BOOL_OR'))}({write.condition(1)})"
+        if chosen < 0.65:
+            return f"{rng.choice(PAIRED)}({self._summed()}, {self._summed()})"
+        return f"{rng.choice(SUMMED)}({rng.choice(('', '', '', 'DISTINCT '))}{self._summed()})"
+
+    def _summed(self) -> str:
+        return self._write.number(0) if self._rng.random() < 0.3 else self._write.clipped(self._rng.randint(0, 2))
+
+    def _distinct(self) -> str:
+        rng, names = self._rng, self._source.names
+        columns = [rng.choice(names).sql for _ in range(rng.choice((1, 1, 1, 2)))]
+        if rng.random() < 0.3:
+            columns = [self._write.number(2)]
+        return ", ".join(columns) if rng.random() < 0.5 or len(columns) == 1 else f"({', '.join(columns)})"
 
 
 # --- FROM ------------------------------------------------------------------------------------------------------------
@@ -166,6 +185,8 @@ def _join(world: World, left: tuple[str, str], right: tuple[str, str], kind: str
 
 TINY = "0.0000000000000000000000000000001"
 NUMBERS = ("0", "1", "-1", "2", "0.5", "2.5", "10", "1e3", "-0.1", "1e-300", "1e300", TINY, "9223372036854775807")
+SUMMED = ("SUM", "SUM", "AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV")
+PAIRED = ("CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX")
 PARTS = ("year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute")
 TRUNCATED = ("year", "quarter", "month", "week", "day", "hour")
 
