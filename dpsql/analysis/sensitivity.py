@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import assert_never
 
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.units import one_row_per_group, unit_facts
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import ONE
@@ -130,7 +130,7 @@ def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
     """In how many groups one unit can be counted, from the plan's own facts, limit and list."""
     facts = unit_facts(part.input)
     bounds: list[int] = []
-    if part.one_row and facts.rows != 1:
+    if part.one_row and not one_row_per_group(part.input, part.keys):
         raise UnboundedContribution("rows are counted as units, but a unit may have several")
     if facts.rows is not None:
         bounds.append(facts.rows)

@@ -6,12 +6,14 @@ that may multiply rows, at UNION ALL and at grouping sets.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import assert_never
 
 from dpsql.analysis.public import matches
 from dpsql.errors import InternalError
 from dpsql.plan.relations import (
+    SET,
     Expand,
     Filter,
     Join,
@@ -50,6 +52,22 @@ def unit_facts(node: Rows) -> UnitFacts:
     if facts.rows == 1:  # a unit with one row has one value in each column
         return UnitFacts(1, frozenset(f.name for f in row_fields(node)))
     return facts
+
+
+def one_row_per_group(node: Rows, keys: Collection[str]) -> bool:
+    """Whether a unit has at most one row in each group of these keys.
+
+    It has where it has one row in all; grouping sets repeat that row with another number, which is a key.
+    """
+    if unit_facts(node).rows == 1:
+        return True
+    match node:
+        case Filter():
+            return one_row_per_group(node.input, keys)
+        case Expand():
+            return SET in keys and unit_facts(node.input).rows == 1
+        case _:
+            return False
 
 
 def _facts(node: Rows) -> UnitFacts:

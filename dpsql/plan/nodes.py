@@ -13,7 +13,7 @@ from math import prod
 from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import UID, WEIGHT
 from dpsql.plan.measures import Measure
-from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, row_fields
+from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, is_public, row_fields
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT
 
@@ -109,7 +109,7 @@ class CountUnits:
 
     With `limit`, a unit keeps the groups that come first by hash of (id, key), then by key: a function of
     its own rows. With `weighted`, a unit that keeps t groups gives each 2^16/sqrt(t), rounded down.
-    With `one_row`, the input has at most one row per unit and rows are counted.
+    With `one_row`, a unit has at most one row in each group and rows are counted.
     """
 
     input: Rows
@@ -149,15 +149,26 @@ class ListedRows:
 
 @dataclass(frozen=True)
 class ListedHole:
-    """Public values of some keys that come from a hole's columns of the same place, de-duplicated when it is bound."""
+    """Public values of some keys that stand together in public rows or in a hole, each combination once.
+
+    `columns` are those of `rows`, in the order of the keys. `most` bounds the combinations, where `rows` are not a
+    hole; with `and_null` there is one more, of NULLs, for rows that an outer join found no partner for.
+    """
 
     keys: tuple[Field, ...]
-    rows: RowsHole
+    rows: Rows
     columns: tuple[str, ...]
+    most: int = 0
+    and_null: bool = False
+
+    def __post_init__(self) -> None:
+        names = {f.name for f in row_fields(self.rows)}
+        if not is_public(self.rows) or len(self.columns) != len(self.keys) or not names.issuperset(self.columns):
+            raise ValueError("public groups are columns of public rows")
 
     @property
     def count(self) -> int:
-        return self.rows.most
+        return (self.rows.most if isinstance(self.rows, RowsHole) else self.most) + self.and_null
 
 
 @dataclass(frozen=True)

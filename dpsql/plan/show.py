@@ -63,6 +63,7 @@ from dpsql.plan.relations import (
     Project,
     PublicScan,
     PublicTable,
+    Rows,
     RowsHole,
     Scan,
     ScanColumn,
@@ -72,7 +73,7 @@ from dpsql.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
-from dpsql.plan.walk import inputs, measure_args
+from dpsql.plan.walk import inputs, measure_args, walk_rows
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.schema.model import EngineTable, Source
 from dpsql.types import Kind, Type
@@ -225,7 +226,9 @@ def _listed(listed: Listed) -> str:
 
 def _factor(listed: Factor) -> str:
     if isinstance(listed, ListedHole):
-        return f"listed {', '.join(key.name for key in listed.keys)}: those of the hole {listed.rows.hole}"
+        named = [_public_source(node) for node in walk_rows(listed.rows)]
+        sources = ", ".join(name for name in named if name is not None)
+        return f"listed {', '.join(key.name for key in listed.keys)}, at most {listed.count} groups: from {sources}"
     if isinstance(listed, ListedRange):
         return f"listed {listed.key.name}: from {listed.lower} to {listed.upper}"
     rows = [", ".join(_scalar(value) for value in row) for row in listed.rows]
@@ -233,6 +236,16 @@ def _factor(listed: Factor) -> str:
         rows = [f"({row})" for row in rows]
     shown = rows if len(rows) <= MOST_LISTED else [*rows[:2], "…", rows[-1]]
     return f"listed {', '.join(key.name for key in listed.keys)}, {len(rows)} groups: {', '.join(shown)}".rstrip(": ")
+
+
+def _public_source(node: Rows) -> str | None:
+    match node:
+        case RowsHole():
+            return f"the hole {node.hole}"
+        case PublicScan():
+            return node.table
+        case _:
+            return None
 
 
 def show_measure(measure: Measure) -> str:

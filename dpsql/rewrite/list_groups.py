@@ -2,6 +2,8 @@
 
     GROUP BY sex  (values: [f, m, x])   →  listed f, m, x; rows whose sex is NULL are filtered out
     GROUP BY ward (no values)           →  not listed: partition selection
+    GROUP BY wards.floor (public)       →  listed: what the public rows hold
+    ROLLUP (sex)                        →  listed f, m, x in set 0 and NULL in set 1
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from dpsql.analysis.domains import node_domains
 from dpsql.analysis.image import image
 from dpsql.analysis.narrow import Environment
 from dpsql.analysis.values import domain_of
-from dpsql.plan.expr import Column, Expr, IsNull, Not, conjunction
-from dpsql.plan.nodes import Aggregate, Listed, ListedRows
-from dpsql.plan.relations import Field, Filter, Named, Rows, Scan, ScanColumn
+from dpsql.plan.expr import Call, Column, Expr, IsNull, Not, conjunction
+from dpsql.plan.nodes import Aggregate, Factor, Listed, ListedRows
+from dpsql.plan.relations import SET, Field, Filter, Named, Rows, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows
+from dpsql.rewrite.public_keys import PublicKeys, public_keys
 from dpsql.schema.domain import EPOCH, Domain, Scalar
-from dpsql.types import Kind
+from dpsql.types import BIGINT, Kind
 
 MOST_LISTED = 10_000
 """More public groups than this, and the keys are selected instead."""
@@ -41,25 +44,73 @@ class Groups:
     listed: Listed | None
     selected: tuple[str, ...]
     drops_nulls: bool = False  # rows for which a computed key is NULL are in no group
+    never_null: tuple[str, ...] = ()  # of grouping sets: keys for which NULL is no group
 
 
 def list_groups(aggregate: Aggregate) -> Groups:
     env = node_domains(_as_declared(aggregate.input))
     choices = {key.name: _key_choices(key.expr, env) for key in aggregate.keys}
-    listable = [key for key in aggregate.keys if choices[key.name] is not None]
-    most = MOST_LISTED if len(listable) == len(aggregate.keys) else MOST_CROSSED
-    if not listable or prod(len(choices[key.name] or ()) for key in listable) > most:
+    if aggregate.sets:
+        return _list_sets(aggregate, choices)
+    public = _public(aggregate, env, choices)
+    from_rows = {key.name for found in public for key in found.keys}
+    valued = [key for key in aggregate.keys if key.name not in from_rows and choices[key.name] is not None]
+    selected = tuple(k.name for k in aggregate.keys if k not in valued and k.name not in from_rows)
+    size = prod(found.factor.count for found in public) * prod(len(choices[key.name] or ()) for key in valued)
+    if not (valued or public) or size > (MOST_CROSSED if selected else MOST_LISTED):
         return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
-    rows = tuple(product(*(choices[key.name] or () for key in listable)))
-    listed = Listed((ListedRows(tuple(Field(key.name, key.expr.type) for key in listable), rows),))
-    selected = tuple(key.name for key in aggregate.keys if key not in listable)
-    kept = _drop_nulls(aggregate, listable, choices)
-    computed = any(not isinstance(key.expr, Column) and None not in (choices[key.name] or ()) for key in listable)
-    return Groups(kept, listed, selected, computed and kept is not aggregate)
+    factors: list[Factor] = [found.factor for found in public]
+    if valued:
+        rows = tuple(product(*(choices[key.name] or () for key in valued)))
+        factors.insert(0, ListedRows(tuple(Field(key.name, key.expr.type) for key in valued), rows))
+    dropped = _never_null(aggregate, valued, choices)
+    kept = aggregate
+    if dropped:
+        present = conjunction(tuple(Not(IsNull(key.expr)) for key in dropped))
+        kept = replace(aggregate, input=Filter(aggregate.input, present))
+    return Groups(kept, Listed(tuple(factors)), selected, _computed(dropped))
+
+
+def _list_sets(aggregate: Aggregate, choices: Choices) -> Groups:
+    """The groups of every grouping set, with NULL for keys that are not in it; all are selected where some must be.
+
+    Within one set a key could be public and in another not, but one list has to say which groups there are.
+    """
+    names = [key.name for key in aggregate.keys]
+    listable = all(choices[name] is not None for name in names)
+    sizes = [prod(len(choices[name] or ()) for name in names if name in inside) for inside in aggregate.sets]
+    if not listable or sum(sizes) > MOST_LISTED:
+        return Groups(aggregate, None, (*names, SET))
+    nothing: tuple[Scalar | None, ...] = (None,)
+    rows = tuple(
+        (*row, number)
+        for number, inside in enumerate(aggregate.sets)
+        for row in product(*((choices[name] or ()) if name in inside else nothing for name in names))
+    )
+    fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
+    dropped = _never_null(aggregate, list(aggregate.keys), choices)
+    listed = Listed((ListedRows((*fields, Field(SET, BIGINT)), rows),))
+    return Groups(aggregate, listed, (), _computed(dropped), tuple(key.name for key in dropped))
+
+
+def _public(aggregate: Aggregate, env: Environment, choices: Choices) -> list[PublicKeys]:
+    """Keys that public rows list better than values do: several together, filtered, or not known by value."""
+    nullable = {key.name: domain_of(_plain(key.expr), env).nullable for key in aggregate.keys}
+    known = {name: len(values) for name, values in choices.items() if values is not None}
+    found = public_keys(aggregate.keys, aggregate.input, nullable, known)
+    return [
+        keys
+        for keys in found
+        if keys.factor.count <= MOST_LISTED and not (keys.plain and keys.keys[0].name in known)
+    ]
+
+
+def _plain(expr: Expr) -> Expr:
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
 def _as_declared(node: Rows) -> Rows:
-    """The rows with NULL only where the owner says that NULL is a group."""
+    """The rows with NULL only where the owner says that NULL is a group, or public rows have it."""
 
     def declared(column: ScanColumn) -> ScanColumn:
         return replace(column, domain=column.domain.with_nullable(column.null_group))
@@ -75,14 +126,15 @@ def _as_declared(node: Rows) -> Rows:
 Choices = dict[str, tuple[Scalar | None, ...] | None]
 
 
-def _drop_nulls(aggregate: Aggregate, listable: list[Named], choices: Choices) -> Aggregate:
-    """A NULL that is not a listed group is no group at all."""
+def _never_null(aggregate: Aggregate, listed: list[Named], choices: Choices) -> tuple[Named, ...]:
+    """Keys that may be NULL in a row although NULL is not among their groups: such a row is in none of them."""
     env = node_domains(aggregate.input)
-    unlisted = [key for key in listable if None not in (choices[key.name] or ())]
-    never_null = tuple(Not(IsNull(key.expr)) for key in unlisted if domain_of(key.expr, env).nullable)
-    if not never_null:
-        return aggregate
-    return replace(aggregate, input=Filter(aggregate.input, conjunction(never_null)))
+    unlisted = [key for key in listed if None not in (choices[key.name] or ())]
+    return tuple(key for key in unlisted if domain_of(key.expr, env).nullable)
+
+
+def _computed(dropped: tuple[Named, ...]) -> bool:
+    return any(not isinstance(key.expr, Column) for key in dropped)
 
 
 def _key_choices(expr: Expr, env: Environment) -> tuple[Scalar | None, ...] | None:

@@ -14,11 +14,11 @@ from dpsql.plan.measures import (
     Truth,
     VarianceValues,
 )
-from dpsql.plan.relations import Project
+from dpsql.plan.relations import Expand, Filter, Project, Rows
 from dpsql.plan.walk import walk
 
 
-def need_bounds(arg: Expr, asked: Measure, node: Project, assume: int | None) -> UnboundedValues:
+def need_bounds(arg: Expr, asked: Measure, node: Rows, assume: int | None) -> UnboundedValues:
     """`arg` is a column of `node`, whose own expression tells where it comes from."""
     columns = _without_bounds(arg, node, assume)
     clipped = _clipped(arg, asked)
@@ -34,8 +34,12 @@ def need_bounds(arg: Expr, asked: Measure, node: Project, assume: int | None) ->
     return UnboundedValues(f"{what} no bounds", hint=f"Write {clipped} with bounds of your own.", span=asked.span)
 
 
-def _without_bounds(arg: Expr, node: Project, assume: int | None) -> list[str]:
+def _without_bounds(arg: Expr, node: Rows, assume: int | None) -> list[str]:
     """Declared columns among those that the argument is computed from."""
+    while isinstance(node, Filter | Expand):  # grouping sets leave arguments as they are
+        node = node.input
+    if not isinstance(node, Project):
+        return []
     expr = next((c.expr for c in node.columns if isinstance(arg, Column) and c.name == arg.name), arg)
     env = node_domains(node.input, assume)
     found = (part for part in walk(expr) if isinstance(part, Column) and part.type.is_number and part.origin)

@@ -8,18 +8,22 @@ from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate, Gather, Part, Sum
 from dpsql.plan.recipes import Recipe
-from dpsql.plan.relations import Field, Filter, Named, Project
+from dpsql.plan.relations import SET, Field, Filter, Named, Project, Rows
 from dpsql.plan.walk import map_measure, measure_args, walk
 from dpsql.rewrite.drop_clips import drop_clips
+from dpsql.rewrite.exact_units import exact_units
+from dpsql.rewrite.expand_sets import expand_sets
 from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.keep_pairs import keep_pairs
-from dpsql.rewrite.list_groups import list_groups
+from dpsql.rewrite.limit_public import limit_public
+from dpsql.rewrite.list_groups import Groups, list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.rewrite.select_groups import count_units, select_groups
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.model import Resolved
+from dpsql.types import BIGINT
 
 NULLS_DROPPED = "rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them"
 
@@ -31,12 +35,33 @@ class Rewritten:
     notices: tuple[str, ...] = ()
 
 
-def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
-    aggregate = make_total(join_by_unit(scan_tables(aggregate, resolved)))
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
+
+    rows: Rows
+    measures: tuple[Measure, ...]
+    keys: tuple[Field, ...]
+    groups: Groups
+
+
+def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
+    aggregate = limit_public(join_by_unit(scan_tables(aggregate, resolved)))
+    aggregate = make_total(exact_units(aggregate))
     groups = list_groups(aggregate)
-    rows, measures = _narrow_rows(groups.aggregate)
-    bundled = form_bundles(measures, rows, policy.rows)
-    keys = tuple(key.name for key in aggregate.keys)
+    narrow, measures = _narrow_rows(groups.aggregate)
+    keys = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
+    if not aggregate.sets:
+        return Prepared(narrow, measures, keys, groups)
+    rows = expand_sets(narrow, keys, aggregate.sets, groups.never_null)
+    return Prepared(rows, measures, (*keys, Field(SET, BIGINT)), groups)
+
+
+def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
+    prepared = prepare(aggregate, resolved)
+    rows, groups = prepared.rows, prepared.groups
+    bundled = form_bundles(prepared.measures, rows, policy.rows)
+    keys = tuple(key.name for key in prepared.keys)
     parts: list[Part] = []
     if bundled.bundles:
         parts.append(weigh_units(rows, keys, bundled.bundles, policy))
@@ -46,8 +71,7 @@ def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritt
         counted = rows if count.where is None else Filter(rows, count.where)
         parts.append(count_units(counted, keys, count.cell, groups.listed, policy))
     selection = select_groups(rows, groups.selected, policy)
-    key_fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
-    gather = Gather(_selected_first(key_fields, groups.selected), groups.listed, selection, tuple(parts))
+    gather = Gather(_selected_first(prepared.keys, groups.selected), groups.listed, selection, tuple(parts))
     return Rewritten(drop_clips(gather), bundled.recipes, (NULLS_DROPPED,) if groups.drops_nulls else ())
 
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dpsql.analysis.units import UnitFacts, unit_facts
+from dpsql.analysis.units import one_row_per_group, unit_facts
 from dpsql.errors import UnboundedContribution
 from dpsql.plan.nodes import CountUnits, Listed
-from dpsql.plan.relations import Rows
+from dpsql.plan.relations import Rows, has_uid
 from dpsql.rewrite.policy import Policy
 
 SELECTION_CELL = "selection_units"
@@ -18,32 +18,51 @@ def select_groups(rows: Rows, selected: tuple[str, ...], policy: Policy) -> Coun
     """The selection's own column (SOUNDNESS 5), never one that answers something else."""
     if not selected:
         return None
-    facts = unit_facts(rows)
-    limit = None if _one_group(facts, selected) else policy.groups
-    if limit is None and not _one_group(facts, selected):
+    if _few_groups(rows, selected, policy.groups):
+        return _uncapped(rows, selected, SELECTION_CELL)
+    _check_ids(rows)
+    if policy.groups is None:
         raise UnboundedContribution(
             "a privacy unit may reach any number of the groups asked for, and the schema sets no cap for them",
             hint="The owner sets privacy.contributions.groups in the schema, or declares the key's values.",
         )
-    return CountUnits(rows, selected, SELECTION_CELL, limit, one_row=facts.rows == 1)
+    return CountUnits(rows, selected, SELECTION_CELL, policy.groups, one_row=False)
 
 
 def count_units(rows: Rows, keys: tuple[str, ...], cell: str, listed: Listed | None, policy: Policy) -> CountUnits:
     """COUNT(DISTINCT unit): a unit counts in at most `rows` groups, where the list is longer than that."""
-    facts = unit_facts(rows)
     groups = listed.count if listed is not None and len(listed.keys) == len(keys) else None
     most = policy.rows if policy.rows is not None else policy.groups
-    if _one_group(facts, keys) or (groups is not None and (most is None or groups <= most)):
-        limit = None
-    elif most is None:
+    if _few_groups(rows, keys, most) or (groups is not None and (most is None or groups <= most)):
+        return _uncapped(rows, keys, cell)
+    _check_ids(rows)
+    if most is None:
         raise UnboundedContribution(
             "a privacy unit may be counted in any number of groups, and the schema sets no cap for them",
             hint="The owner sets privacy.contributions.rows in the schema, or declares the key's values.",
         )
-    else:
-        limit = most
-    return CountUnits(rows, keys, cell, limit, one_row=facts.rows == 1)
+    return CountUnits(rows, keys, cell, most, one_row=False)
 
 
-def _one_group(facts: UnitFacts, keys: tuple[str, ...]) -> bool:
-    return facts.rows == 1 or set(keys) <= facts.determined
+def _few_groups(rows: Rows, keys: tuple[str, ...], most: int | None) -> bool:
+    """Whether the plan proves that a unit is in one group, or in no more than it may be, once in each."""
+    facts = unit_facts(rows)
+    if facts.rows == 1 or set(keys) <= facts.determined:
+        return True
+    within = facts.rows is not None and most is not None and facts.rows <= most
+    return one_row_per_group(rows, keys) and (within or not has_uid(rows))
+
+
+def _uncapped(rows: Rows, keys: tuple[str, ...], cell: str) -> CountUnits:
+    one_row = one_row_per_group(rows, keys)
+    if not one_row:
+        _check_ids(rows)
+    return CountUnits(rows, keys, cell, None, one_row)
+
+
+def _check_ids(rows: Rows) -> None:
+    if not has_uid(rows):
+        raise UnboundedContribution(
+            "each row is its own privacy unit, and a join with public rows gives it several",
+            hint="Join on a key that is unique in the public table.",
+        )

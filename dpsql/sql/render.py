@@ -126,14 +126,20 @@ def _factor(factor: Factor) -> str:
         case ListedRange(key, lower, upper):
             number = f"CAST(i AS {type_name(key.type)}) AS {identifier(key.name)}"
             return f'(SELECT i AS "_order", {number} FROM range({lower}, {upper + 1}) AS numbers(i))'
-        case ListedHole(keys, rows, columns):
-            pairs = zip(columns, keys, strict=True)
-            named = ", ".join(f"{identifier(column)} AS {identifier(key.name)}" for column, key in pairs)
-            order = ", ".join(f"{identifier(key.name)} NULLS LAST" for key in keys)
-            distinct = f"SELECT DISTINCT {named} FROM ({render_rows(rows)})"
-            return f'(SELECT row_number() OVER (ORDER BY {order}) AS "_order", * FROM ({distinct}))'
+        case ListedHole():
+            return _listed_public(factor)
         case _:
             assert_never(factor)
+
+
+def _listed_public(factor: ListedHole) -> str:
+    pairs = zip(factor.columns, factor.keys, strict=True)
+    named = ", ".join(f"{identifier(column)} AS {identifier(key.name)}" for column, key in pairs)
+    order = ", ".join(f"{identifier(key.name)} NULLS LAST" for key in factor.keys)
+    distinct = f"SELECT DISTINCT {named} FROM ({render_rows(factor.rows)})"
+    if factor.and_null:
+        distinct += f" UNION SELECT {', '.join(f'CAST(NULL AS {type_name(key.type)})' for key in factor.keys)}"
+    return f'(SELECT row_number() OVER (ORDER BY {order}) AS "_order", * FROM ({distinct}))'
 
 
 def _listed_rows(listed: ListedRows) -> str:
