@@ -10,7 +10,6 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
@@ -29,11 +28,13 @@ from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.scan_tables import scan_public
 from dpsql.schema.model import Neighbors, Resolved
-from dpsql.sql.block import ErrorBar, ReleaseColumn
+from dpsql.settings import Settings, with_options
+from dpsql.sql.block import ErrorBar
 from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead, Shape
 from dpsql.sql.holes import hole_domain
-from dpsql.sql.parse import Parameter, parse
+from dpsql.sql.parse import Parameter, read_query
 from dpsql.sql.post import render_post, tables_read
+from dpsql.sql.references import ReleaseColumn
 from dpsql.sql.render import render
 from dpsql.sql.render_rows import render_rows
 from dpsql.sql.split import NOBODY, Split, split
@@ -46,23 +47,6 @@ MOST_GROUPS = 10_000
 
 KEYS_HOLE = "keys"
 """The hole that a choice's groups come from, where they were selected."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a statement may lose and how, within the owner's policy."""
-
-    epsilon: Fraction
-    delta: Fraction
-    rows: int | None
-    groups: int | None
-    noise: Noise | None = None  # None: Gaussian where delta is above 0
-
-    @property
-    def chosen_noise(self) -> Noise:
-        if self.noise is not None:
-            return self.noise
-        return Noise.GAUSSIAN if self.delta > 0 else Noise.LAPLACE
 
 
 @dataclass(frozen=True)
@@ -165,7 +149,9 @@ def compile_query(
     if sys.getrecursionlimit() < FRAMES:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(FRAMES)
     try:
-        return _Compiler(resolved, settings).compile(sql, split(parse(sql, parameters), resolved.schema, now, who))
+        parsed = read_query(sql, parameters)
+        settings = with_options(settings, resolved.schema, parsed.options)
+        return _Compiler(resolved, settings).compile(sql, split(parsed.query, resolved.schema, now, who))
     except Error as error:
         error.statement = sql
         raise

@@ -85,7 +85,7 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
 def _expected(compiled: Compiled, place: int) -> float | None:
     """The standard error of an output that is a sum of cells: it depends on noise alone."""
     bar = compiled.errors[place] if place < len(compiled.errors) else None
-    if bar is None:
+    if bar is None or bar.measure is None:
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
     answer = table.measures[bar.measure]

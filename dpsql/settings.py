@@ -7,11 +7,36 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from dpsql.calibrate import Noise
-from dpsql.compile import Settings
-from dpsql.errors import InvalidParameter
-from dpsql.schema.model import Privacy
+from dpsql.errors import Error, InvalidParameter, Unsupported
+from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
+from dpsql.sql.options import Option
 
 NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative")
+OPTIONS = {
+    "epsilon": "epsilon",
+    "delta": "delta",
+    "max_groups_contributed": "contributions.groups",
+    "max_rows_contributed": "contributions.rows",
+    "noise": "noise",
+}
+"""GoogleSQL's options of one statement, as settings."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a statement may lose and how, within the owner's policy."""
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int | None
+    groups: int | None
+    noise: Noise | None = None  # None: Gaussian where delta is above 0
+
+    @property
+    def chosen_noise(self) -> Noise:
+        if self.noise is not None:
+            return self.noise
+        return Noise.GAUSSIAN if self.delta > 0 else Noise.LAPLACE
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,41 @@ def show(settings: SessionSettings, name: str) -> str:
             return "on" if settings.nonnegative else "off"
         case _:
             raise unknown(name)
+
+
+def with_options(settings: Settings, schema: Schema, options: tuple[Option, ...]) -> Settings:
+    """The settings of one statement that brings options of its own."""
+    for option in options:
+        try:
+            settings = _with_option(settings, schema, option)
+        except Error as error:
+            error.span = option.span
+            raise
+    return settings
+
+
+def _with_option(settings: Settings, schema: Schema, option: Option) -> Settings:
+    known = ", ".join((*OPTIONS, "privacy_unit_column"))
+    if option.name in OPTIONS:
+        value = "none" if option.value.lower() == "null" else option.value
+        return change(SessionSettings(settings), schema.privacy, OPTIONS[option.name], value).statement
+    if option.name == "privacy_unit_column":
+        _check_unit(schema, option.value)
+        return settings
+    if option.name in ("max_error", "max_relative_error", "confidence"):
+        hint = "EXPLAIN shows the error that an epsilon gives."
+        raise Unsupported(f"the option {option.name} is not supported yet", hint=hint)
+    raise Unsupported(f'there is no option "{option.name}"', hint=f"Options: {known}.", sqlstate="42704")
+
+
+def _check_unit(schema: Schema, column: str) -> None:
+    """The unit is the owner's choice; a statement may only name it."""
+    units = {table.unit.column for table in schema.tables if isinstance(table.unit, OwnUnit | ForeignUnit)}
+    name = column.split(".")[-1].lower()
+    if name not in {unit.lower() for unit in units}:
+        raise InvalidParameter(
+            f'the privacy unit is "{schema.privacy.unit}", not "{column}"', hint="Leave privacy_unit_column out."
+        )
 
 
 def unknown(name: str) -> InvalidParameter:

@@ -25,12 +25,13 @@ EDGES: dict[str, set[str]] = {
     "privacy": FLOOR | {"exact"},  # has never heard of SQL or schemas
     "schema": FLOOR,
     "plan": FLOOR | {"schema"},
-    "sql": MEANING | {"analysis", "privacy", "catalog"},
-    "analysis": MEANING | {"privacy"},
-    "rewrite": MEANING | {"analysis", "privacy"},
+    "functions": MEANING,
+    "sql": MEANING | {"functions", "analysis", "privacy", "catalog"},
+    "analysis": MEANING | {"functions", "privacy"},
+    "rewrite": MEANING | {"functions", "analysis", "privacy"},
     "calibrate": MEANING | {"analysis", "rewrite", "privacy"},
-    "compile": MEANING | {"sql", "analysis", "rewrite", "calibrate", "privacy"},
-    "settings": MEANING | {"calibrate", "compile"},
+    "compile": MEANING | {"sql", "analysis", "rewrite", "calibrate", "privacy", "settings", "catalog"},
+    "settings": MEANING | {"calibrate", "sql"},
     "state": MEANING | {"sql", "settings", "catalog"},
     "explain": MEANING | {"privacy", "calibrate", "compile"},
     "engines": FLOOR | {"exact", "schema"},
@@ -60,7 +61,7 @@ HOMES = {
     "psycopg": ("engines/postgres.py", "ledger/postgres.py"),
     "pyspark": ("engines/spark.py",),
 }
-PURE = ("compile.py", "sql/", "plan/", "analysis/", "rewrite/")
+PURE = ("compile.py", "sql/", "plan/", "functions/", "analysis/", "rewrite/")
 WORLD = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "pathlib", "logging", "tempfile"}
 NOW = {"now", "today", "utcnow"}
 DICE = {"random", "secrets", "urandom", "getrandbits", "token_bytes", "uuid4", "SystemRandom"}

@@ -117,6 +117,14 @@ def covariance(one: Recipe, other: Recipe, release: Release, columns: tuple[str,
     return _listed(first.dual.covariance(second.dual, cells.noise), first.known & second.known)
 
 
+def interval(release: Release) -> float:
+    """Half of a 95 % interval in standard errors, for anything that is worked out from this release's cells.
+
+    The widest of its mechanisms': a sum of independent noises has lighter tails than the heaviest of them.
+    """
+    return max((interval_factor(bundle.mechanism) for bundle in release.spec.bundles), default=0.0)
+
+
 def _cells(release: Release, columns: tuple[str, ...]) -> _Cells:
     return _Cells(release, {name: place for place, name in enumerate(columns)})
 

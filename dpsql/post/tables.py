@@ -11,12 +11,12 @@ from dpsql.compile import Answered, Chosen, Compiled, Counted, PublicStep, Relea
 from dpsql.engines.duckdb import spelling
 from dpsql.exact import Row
 from dpsql.plan.recipes import Recipe
-from dpsql.post.estimates import Estimates, covariance, estimate
+from dpsql.post.estimates import Estimates, covariance, estimate, interval
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.release import Release
 from dpsql.rewrite.choose import Bins
 from dpsql.schema.domain import EPOCH
-from dpsql.sql.block import ReleaseColumn
+from dpsql.sql.references import ReleaseColumn
 from dpsql.types import BIGINT, Kind, Type
 
 _NO_COLUMNS: tuple[tuple[str, Type | str], ...] = (("_row", BIGINT),)
@@ -81,6 +81,8 @@ def _released(
             values.append([key[place] for key in main.keys])
         elif column.kind == "cov":
             values.append(_covariance(table, column, steps, releases))
+        elif column.kind == "factor":
+            values.append([interval(main)] * len(main.keys))
         else:
             one = estimates(column.place)
             parts = {"value": one.values, "stderr": one.stderr, "low": one.low, "high": one.high}

@@ -8,27 +8,28 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.analysis.canon import canonical_expr, canonical_measure
-from dpsql.errors import Error, GroupingError, InvalidSyntax, Unsupported
-from dpsql.plan.expr import Column, Expr
+from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
+from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import SET, Named
-from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate, measure_type
+from dpsql.plan.relations import Named
+from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate
+from dpsql.sql.bars import BlockColumns, has_error, no_bars
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.errorbars import Bars, NoBars, propagate
 from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
 from dpsql.sql.outputs import Output, folded, integer_division, is_all, output_name, type_of
+from dpsql.sql.references import SET_KEY, References
 from dpsql.sql.sandboxed import check_function
-from dpsql.types import BIGINT, DOUBLE, Type
 
 CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
     "windows", "with_",
 )  # fmt: skip
-SET_KEY = Column(SET, BIGINT)
-"""The key that tells which grouping set a row is of."""
+MOST_INLINED = 1_000
 BARS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
@@ -40,25 +41,14 @@ SubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
 
 
 @dataclass(frozen=True)
-class ReleaseColumn:
-    """A column of the release as post-processing reads it: what of the key or measure at `place`."""
-
-    name: str
-    type: Type
-    kind: str  # key, value, stderr, low, high, cov
-    place: int
-    other: int = 0  # of a covariance, the second measure
-
-
-@dataclass(frozen=True)
 class ErrorBar:
-    """The output columns, behind those asked for, that hold the error of one of them; and which measure it is."""
+    """The output columns, behind those asked for, that hold the error of one of them; and its measure, if it is one."""
 
     stderr: int
     low: int
     high: int
     release: str
-    measure: int
+    measure: int | None
 
 
 class ReleaseBlock:
@@ -78,16 +68,17 @@ class ReleaseBlock:
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
         self._measures: list[Measure] = []
-        self._pending: list[tuple[exp.Identifier, str, Expr | Measure]] = []
+        self._refer = References(name)
+        self._barred: list[Measure | bool] = []  # of each output: its measure, or whether it has bars at all
         self._inlining: set[str] = set()
+        self._inlined = 0
         self.errors: tuple[ErrorBar | None, ...] = ()
         self.outputs: tuple[Output, ...] = ()
         self.post = self._post_select(top)
         keys = sorted(self._keys, key=canonical_expr)
         measures = sorted(self._measures, key=canonical_measure)
-        self.columns = self._columns(keys, measures)
-        if top and self.post.args.get("distinct") is None:
-            self.errors = self._error_bars(measures)
+        self.columns = self._refer.columns(keys, measures)
+        self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
         texts = {canonical_expr(key): f"k{number}" for number, key in enumerate(keys, 1)}
         sets = tuple(frozenset(texts[canonical_expr(key)] for key in chosen) for chosen in self._sets)
@@ -194,23 +185,21 @@ class ReleaseBlock:
         """Columns of errors behind those asked for, so that they are ordered and cut along with them."""
         extra: list[exp.Expr] = []
         for item in self._items:
-            node = _unwrapped(item.this)
-            if is_aggregate(node):
-                for kind in ("stderr", "low", "high"):
-                    name = exp.to_identifier(f"_error{len(extra)}", quoted=True)
-                    extra.append(exp.Alias(this=self._reference(kind, self._register(node)), alias=name))
+            bars, node = self._bars(item.this), _unwrapped(item.this)
+            self._barred.append(isinstance(bars, Bars) and (not is_aggregate(node) or self._register(node)))
+            for bar in (bars.stderr, bars.low, bars.high) if isinstance(bars, Bars) else ():
+                extra.append(exp.Alias(this=bar, alias=exp.to_identifier(f"_error{len(extra)}", quoted=True)))
         select.set("expressions", select.expressions + extra)
 
     def _error_bars(self, measures: list[Measure]) -> tuple[ErrorBar | None, ...]:
         """Where `_add_errors` put the errors of each output column."""
         bars: list[ErrorBar | None] = []
         place = len(self._items)
-        for item in self._items:
-            node = _unwrapped(item.this)
-            if not is_aggregate(node):
+        for barred in self._barred:
+            if barred is False:
                 bars.append(None)
                 continue
-            measure = measures.index(self._register(node))
+            measure = None if barred is True else measures.index(barred)
             bars.append(ErrorBar(place, place + 1, place + 2, self._name, measure))
             place += 3
         return tuple(bars)
@@ -230,10 +219,10 @@ class ReleaseBlock:
         if bar is not None:
             return bar
         if is_aggregate(node):
-            return self._reference("value", self._register(node))
+            return self._refer.value(self._register(node))
         key = self._as_key(node)
         if key is not None:
-            return self._reference("key", key)
+            return self._refer.key(key)
         if isinstance(node, exp.Column):
             return self._alias_or_refuse(node)
         check_function(node)
@@ -247,7 +236,7 @@ class ReleaseBlock:
             raise GroupingError("the arguments of GROUPING are keys of GROUP BY", span=span_of(node))
         if not self._sets:
             return exp.Literal.number(0)
-        case = exp.Case(this=self._reference("key", SET_KEY))
+        case = exp.Case(this=self._refer.key(SET_KEY))
         for number, chosen in enumerate(self._sets):
             inside = {canonical_expr(key) for key in chosen}
             bits = "".join("0" if text in inside else "1" for text in asked)
@@ -257,6 +246,7 @@ class ReleaseBlock:
     def _alias_or_refuse(self, node: exp.Column) -> exp.Expr:
         name = node.name.lower()
         if not node.table and name in self._aliases and name not in self._inlining and self._unknown(node):
+            self._count_inlined(node)
             self._inlining.add(name)
             inlined = exp.Paren(this=self._post(self._aliases[name]))
             self._inlining.discard(name)
@@ -286,14 +276,43 @@ class ReleaseBlock:
     # --- references to the release -----------------------------------------------------------------------------------
 
     def _bar(self, node: exp.Expr) -> exp.Expr | None:
-        """DP_STDERR(COUNT(*)) and its like read the error of the aggregate."""
+        """DP_STDERR(COUNT(*)) and its like read the error of an aggregate, or of arithmetic over aggregates."""
         if not isinstance(node, exp.Anonymous) or str(node.this).lower() not in BARS:
             return None
-        inner = _unwrapped(node.expressions[0]) if len(node.expressions) == 1 else None
-        if inner is None or not is_aggregate(inner):
-            raise Unsupported(f"{node.this} takes one aggregate", hint=f"For example: {node.this}(COUNT(*)).",
+        if len(node.expressions) != 1:
+            raise Unsupported(f"{node.this} takes one argument", hint=f"For example: {node.this}(COUNT(*)).",
                               span=span_of(node))  # fmt: skip
-        return self._reference(BARS[str(node.this).lower()], self._register(inner))
+        bars = self._bars(node.expressions[0])
+        if isinstance(bars, NoBars):
+            raise no_bars(bars, str(node.this))
+        bar: exp.Expr = getattr(bars, BARS[str(node.this).lower()])
+        return bar
+
+    def _bars(self, node: exp.Expr) -> Bars | NoBars:
+        """Standard error and 95 % interval of an expression over this block's aggregates."""
+        node = _unwrapped(self._without_aliases(node))
+        if is_aggregate(node):
+            measure = self._register(node)
+            if not has_error(measure):
+                return NoBars(node)
+            return Bars(*(self._refer.error(kind, measure) for kind in ("stderr", "low", "high")))
+        return propagate(node, BlockColumns(self._measures, self._register, self._as_key, self._post, self._refer))
+
+    def _without_aliases(self, node: exp.Expr, inside: frozenset[str] = frozenset()) -> exp.Expr:
+        """The expression with the aliases of this SELECT written out."""
+        if isinstance(node, exp.Query | exp.Subquery) or is_aggregate(node):
+            return node
+        name = node.name.lower() if isinstance(node, exp.Column) and not node.table else ""
+        if name in self._aliases and name not in inside and self._unknown(node):  # type: ignore[arg-type]
+            self._count_inlined(node)
+            return exp.Paren(this=self._without_aliases(self._aliases[name], inside | {name}))
+        return _rebuilt(node, lambda part: self._without_aliases(part, inside))
+
+    def _count_inlined(self, node: exp.Expr) -> None:
+        """An alias of an alias of an alias may double each time."""
+        self._inlined += 1
+        if self._inlined > MOST_INLINED:
+            raise LimitExceeded(f"aliases are used more than {MOST_INLINED} times in one SELECT", span=span_of(node))
 
     def _register(self, node: exp.Expr) -> Measure:
         """The measure of an aggregate; equal ones, however they are spelled, are one."""
@@ -304,40 +323,11 @@ class ReleaseBlock:
             self._measures.append(measure)
         return known or measure
 
-    def _reference(self, kind: str, what: Expr | Measure) -> exp.Column:
-        identifier = exp.to_identifier("pending", quoted=True)
-        self._pending.append((identifier, kind, what))
-        column = exp.Column(this=identifier, table=exp.to_identifier(self._name))
-        type_ = DOUBLE if kind in ("stderr", "low", "high") else _type(what)
-        column.meta["type"] = type_
-        return column
-
-    def _columns(self, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
-        """Name what was referred to, by its place in the release's canonical order."""
-        columns: dict[str, ReleaseColumn] = {}
-        for identifier, kind, what in self._pending:
-            if what is SET_KEY:
-                place, name, type_ = len(keys), SET, SET_KEY.type
-            elif kind == "key":
-                place = keys.index(what)  # type: ignore[arg-type]
-                name, type_ = f"k{place + 1}", keys[place].type
-            else:
-                place = measures.index(what)  # type: ignore[arg-type]
-                name = f"m{place + 1}" if kind == "value" else f"m{place + 1}_{kind}"
-                type_ = measure_type(measures[place]) if kind == "value" else DOUBLE
-            identifier.set("this", name)
-            columns[name] = ReleaseColumn(name, type_, kind, place)
-        return tuple(columns[name] for name in sorted(columns))
-
 
 def _aggregates_of(column: BoundColumn) -> str:
     if column.column.type.is_number:
         return f"SUM({column.name}), AVG({column.name}) or COUNT({column.name})"
     return f"COUNT({column.name})"
-
-
-def _type(what: Expr | Measure) -> Type:
-    return what.type if hasattr(what, "type") else measure_type(what)
 
 
 def _unique(exprs: list[Expr]) -> list[Expr]:

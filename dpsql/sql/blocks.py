@@ -12,8 +12,9 @@ from dpsql.plan.relations import Field
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Schema
 from dpsql.sql.bind import Ctes
-from dpsql.sql.block import ErrorBar, ReleaseColumn
+from dpsql.sql.block import ErrorBar
 from dpsql.sql.outputs import Output
+from dpsql.sql.references import ReleaseColumn
 
 
 class Ownership(Enum):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -18,16 +19,25 @@ MOST_NODES, MOST_WRITTEN = 150, 3_000
 """Of the expression, and of its error: derivatives of products grow, and such a bar is not worth its time."""
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Protocol):
     """What the release has to offer: measures are known by numbers."""
 
-    measure: Callable[[exp.Expr], int | None]  # of an aggregate that is a number and whose error is known
-    is_constant: Callable[[exp.Expr], bool]  # a key that is a number
-    inlined: Callable[[exp.Expr], exp.Expr | None]  # what an alias of the same SELECT stands for
-    value: Callable[[exp.Expr], exp.Expr]
-    covariance: Callable[[int, int], exp.Expr]
-    factor: Callable[[], exp.Expr]  # half of the 95 % interval, in standard errors
+    def measure(self, node: exp.Expr) -> int | None:
+        """Of an aggregate that is a number and whose error is known."""
+        ...
+
+    def is_constant(self, node: exp.Expr) -> bool:
+        """A key that is a number."""
+        ...
+
+    @property
+    def value(self) -> Callable[[exp.Expr], exp.Expr]: ...
+
+    def covariance(self, one: int, other: int) -> exp.Expr: ...
+
+    def factor(self) -> exp.Expr:
+        """Half of the 95 % interval, in standard errors."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,10 @@ class _Underivable(Exception):
 
 
 def propagate(node: exp.Expr, columns: Columns) -> Bars | NoBars:
-    """Standard error and 95 % interval of an expression over the aggregates of one release."""
+    """Standard error and 95 % interval of an expression over the aggregates of one release.
+
+    Values are asked for only of expressions that have a derivative: a sub-select is not read twice.
+    """
     if sum(1 for _ in node.walk()) > MOST_NODES:
         return NoBars(node)
     try:
@@ -111,11 +124,12 @@ def _gradient(node: exp.Expr, columns: Columns) -> Gradient:
         case exp.Div() | exp.IntDiv():
             return _quotient(node, columns)
         case exp.Abs():
-            sign = exp.Sign(this=_double(columns.value(node.this)))
-            return _scaled(_gradient(node.this, columns), sign)
+            inner = _gradient(node.this, columns)
+            return _scaled(inner, exp.Sign(this=_double(columns.value(node.this))))
         case exp.Sqrt():
+            inner = _gradient(node.this, columns)
             root = exp.Sqrt(this=_double(columns.value(node.this)))
-            return _scaled(_gradient(node.this, columns), _ratio(_number("0.5"), root))
+            return _scaled(inner, _ratio(_number("0.5"), root))
         case exp.Cast() if node.to.this in exp.DataType.NUMERIC_TYPES:
             return _gradient(node.this, columns)
         case exp.Round() | exp.Ceil() | exp.Floor():
@@ -131,9 +145,6 @@ def _gradient(node: exp.Expr, columns: Columns) -> Gradient:
 
 
 def _leaf(node: exp.Expr, columns: Columns) -> Gradient:
-    inlined = columns.inlined(node)
-    if inlined is not None:
-        return _gradient(inlined, columns)
     measure = columns.measure(node)
     if measure is not None:
         return {measure: _number(1)}

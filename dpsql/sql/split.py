@@ -38,8 +38,8 @@ from dpsql.sql.clauses import (
 )
 from dpsql.sql.correlated import Correlated, decorrelate, looked_up
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.environment import with_environment
 from dpsql.sql.holes import Holes
-from dpsql.sql.local import with_time
 from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parse import parse
 from dpsql.sql.sandboxed import check_function, check_source
@@ -60,7 +60,7 @@ class Split:
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
     splitter = _Splitter(State(schema), who)
     try:
-        block = splitter.query(with_time(tree, now), {}, top=True)
+        block = splitter.query(with_environment(tree, now, who), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:

@@ -1,0 +1,127 @@
+"""What a statement may ask about its surroundings, as literals: the time, who asks, of what, and the version.
+
+So a statement means one thing, also when it is stored and asked again, and nothing of the process shows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dpsql.catalog.identity import SCHEMA, Identity
+from dpsql.errors import InvalidParameter, Unsupported
+from dpsql.sql.dialect import span_of
+
+_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.CurrentDate, "current_date"),
+    (exp.CurrentTimestamp, "now"),
+    (exp.CurrentTime, "current_time"),
+    (exp.Localtime, "localtime"),
+    (exp.Localtimestamp, "localtimestamp"),
+    (exp.CurrentUser, "current_user"),
+    (exp.SessionUser, "session_user"),
+    (exp.CurrentCatalog, "current_catalog"),
+    (exp.CurrentDatabase, "current_database"),
+    (exp.CurrentSchema, "current_schema"),
+    (exp.CurrentSchemas, "current_schemas"),
+    (exp.CurrentVersion, "version"),
+)
+_TIMES = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
+
+
+def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) -> exp.Query:
+    """The statement with these functions replaced, and its output columns named as they would have been."""
+    known = _literals(now, who)
+    for select in list(tree.find_all(exp.Select)):
+        for item in list(select.expressions):
+            if (name := _function(item)) in known:
+                item.replace(exp.alias_(item.copy(), name, quoted=True))
+
+    def change(node: exp.Expr) -> exp.Expr:
+        name = _function(node)
+        if name is None or name not in known:
+            return node
+        made: exp.Expr = known[name](node)
+        for part in made.walk():  # errors point at what was written
+            part.meta.update(_positions(node))
+        return made
+
+    changed = tree.transform(change, copy=False)
+    assert isinstance(changed, exp.Query)
+    return changed
+
+
+def _function(node: exp.Expr) -> str | None:
+    """The name of the function that the node calls; `pg_catalog.` may stand before it."""
+    if isinstance(node, exp.Dot) and node.this.name.lower() == "pg_catalog":
+        return _function(node.expression)
+    for kind, name in _NODES:
+        if isinstance(node, kind):
+            return name
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    # PostgreSQL reads current_role as a function too; the parser takes it for a column.
+    is_role = isinstance(node, exp.Column) and not node.table and not node.this.quoted
+    return "current_role" if is_role and node.name.lower() == "current_role" else None
+
+
+def _positions(node: exp.Expr) -> dict[str, object]:
+    span = span_of(node)
+    return {} if span is None else {"start": span.start, "end": span.end - 1}
+
+
+def _literals(now: dt.datetime | None, who: Identity) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
+    def moment(as_type: str) -> Callable[[exp.Expr], exp.Expr]:
+        return lambda node: _moment(node, now, as_type)
+
+    def text(value: str) -> Callable[[exp.Expr], exp.Expr]:
+        return lambda node: exp.Literal.string(value)
+
+    times = {name: moment("timestamp") for name in _TIMES}
+    clocks = {name: moment("time") for name in ("current_time", "localtime")}
+    users = {name: text(who.user) for name in ("current_user", "session_user", "current_role", "user")}
+    return {
+        **times,
+        **clocks,
+        **users,
+        "current_date": moment("date"),
+        "today": moment("date"),
+        "current_catalog": text(who.database),
+        "current_database": text(who.database),
+        "current_schema": text(SCHEMA),
+        "current_schemas": _schemas,
+        "current_setting": lambda node: _setting(node, who),
+        "version": text(who.version_text),
+        "pg_backend_pid": lambda node: exp.Literal.number(0),
+        "pg_is_in_recovery": lambda node: exp.false(),
+        "pg_advisory_unlock_all": lambda node: exp.cast(exp.Null(), "text"),
+    }
+
+
+def _moment(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.Expr:
+    if now is None:
+        raise Unsupported("the time of day is not known here", span=span_of(node))
+    naive = now.replace(tzinfo=None)
+    parts = {"date": naive.date().isoformat(), "time": naive.time().isoformat(), "timestamp": naive.isoformat(" ")}
+    return exp.cast(exp.Literal.string(parts[as_type]), as_type)
+
+
+def _schemas(node: exp.Expr) -> exp.Expr:
+    """current_schemas(true) has the catalog's too."""
+    argument = node.this if isinstance(node, exp.CurrentSchemas) else next(iter(node.expressions), None)
+    implicit = isinstance(argument, exp.Boolean) and bool(argument.this)
+    names = ["pg_catalog", SCHEMA] if implicit else [SCHEMA]
+    return exp.Array(expressions=[exp.Literal.string(name) for name in names])
+
+
+def _setting(node: exp.Expr, who: Identity) -> exp.Expr:
+    arguments = node.expressions
+    if not arguments or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
+        raise Unsupported("current_setting takes the name of a setting as text", span=span_of(node))
+    value = who.variable(str(arguments[0].this))
+    missing_ok = len(arguments) == 2 and isinstance(arguments[1], exp.Boolean) and bool(arguments[1].this)
+    if value is None and not missing_ok:
+        raise InvalidParameter(f'there is no setting "{arguments[0].this}"', span=span_of(node), sqlstate="42704")
+    return exp.cast(exp.Null(), "text") if value is None else exp.Literal.string(value)

@@ -1,0 +1,94 @@
+"""References of post-processing to a release's columns; they get their names once all keys and measures are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.plan.expr import Column, Expr
+from dpsql.plan.measures import Measure
+from dpsql.plan.relations import SET
+from dpsql.sql.aggregates import measure_type
+from dpsql.types import BIGINT, DOUBLE, Type
+
+SET_KEY = Column(SET, BIGINT)
+"""The key that tells which grouping set a row is of."""
+
+
+@dataclass(frozen=True)
+class ReleaseColumn:
+    """A column of the release as post-processing reads it: what of the key or measure at `place`."""
+
+    name: str
+    type: Type
+    kind: str  # key, value, stderr, low, high, cov, factor
+    place: int
+    other: int = 0  # of a covariance, the second measure
+
+
+@dataclass(frozen=True)
+class _Pending:
+    identifier: exp.Identifier
+    kind: str
+    what: Expr | Measure | None
+    other: Measure | None
+
+
+@dataclass
+class References:
+    release: str
+    _pending: list[_Pending] = field(default_factory=list)
+
+    def key(self, key: Expr) -> exp.Column:
+        return self._column("key", key.type, key)
+
+    def value(self, measure: Measure) -> exp.Column:
+        return self._column("value", measure_type(measure), measure)
+
+    def error(self, kind: str, measure: Measure) -> exp.Column:
+        """Its "stderr", "low" or "high"."""
+        return self._column(kind, DOUBLE, measure)
+
+    def covariance(self, one: Measure, other: Measure) -> exp.Column:
+        return self._column("cov", DOUBLE, one, other)
+
+    def factor(self) -> exp.Column:
+        """Half of a 95 % interval, in standard errors of this release's noise."""
+        return self._column("factor", DOUBLE, None)
+
+    def _column(
+        self, kind: str, type_: Type, what: Expr | Measure | None, other: Measure | None = None
+    ) -> exp.Column:
+        identifier = exp.to_identifier("pending", quoted=True)
+        self._pending.append(_Pending(identifier, kind, what, other))
+        column = exp.Column(this=identifier, table=exp.to_identifier(self.release))
+        column.meta["type"] = type_
+        return column
+
+    def columns(self, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
+        """Name what was referred to, by its place in the release's canonical order."""
+        columns: dict[str, ReleaseColumn] = {}
+        for pending in self._pending:
+            column = _named(pending, keys, measures)
+            pending.identifier.set("this", column.name)
+            columns[column.name] = column
+        return tuple(columns[name] for name in sorted(columns))
+
+
+def _named(pending: _Pending, keys: list[Expr], measures: list[Measure]) -> ReleaseColumn:
+    kind, what = pending.kind, pending.what
+    if what is None:
+        return ReleaseColumn(kind, DOUBLE, kind, 0)
+    if what is SET_KEY:
+        return ReleaseColumn(SET, SET_KEY.type, kind, len(keys))
+    if kind == "key":
+        place = keys.index(what)  # type: ignore[arg-type]
+        return ReleaseColumn(f"k{place + 1}", keys[place].type, kind, place)
+    place = measures.index(what)  # type: ignore[arg-type]
+    if kind == "value":
+        return ReleaseColumn(f"m{place + 1}", measure_type(measures[place]), kind, place)
+    if pending.other is not None:
+        other = measures.index(pending.other)
+        return ReleaseColumn(f"m{place + 1}_m{other + 1}_{kind}", DOUBLE, kind, place, other)
+    return ReleaseColumn(f"m{place + 1}_{kind}", DOUBLE, kind, place)
