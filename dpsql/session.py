@@ -147,7 +147,8 @@ class Session:
 
     @property
     def _who(self) -> Identity:
-        return Identity(self._account.name, self.dataset.schema.path.stem, VERSION)
+        variables = self._state.now.variables.items()
+        return Identity(self._account.name, self.dataset.schema.path.stem, VERSION, variables)
 
     @property
     def settings(self) -> SessionSettings:
@@ -182,9 +183,10 @@ class Session:
 
     def _compile(self, sql: str, parameters: Sequence[Parameter]) -> Compiled:
         now = self.clock()
-        timed = any(word in sql.lower() for word in ("now", "current", "localtime"))
+        timed = any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
         # By their text: 1.0 and 1.00 are equal numbers but other literals.
-        key = (sql, tuple((type(p), repr(p)) for p in parameters), self.settings.statement, now if timed else None)
+        values = tuple((type(p), repr(p)) for p in parameters)
+        key = (sql, values, self.settings.statement, self._who, now if timed else None)
         known = self._compiled.get(key)
         if known is not None:
             self._compiled.move_to_end(key)
