@@ -77,7 +77,7 @@ class ReleaseBlock:
         self.post = self._post_select(top)
         keys = sorted(self._keys, key=canonical_expr)
         measures = sorted(self._measures, key=canonical_measure)
-        self.columns = self._refer.columns(keys, measures)
+        self.columns = self._refer.columns(self.post, keys, measures)
         self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
         texts = {canonical_expr(key): f"k{number}" for number, key in enumerate(keys, 1)}

@@ -29,7 +29,6 @@ class ReleaseColumn:
 
 @dataclass(frozen=True)
 class _Pending:
-    identifier: exp.Identifier
     kind: str
     what: Expr | Measure | None
     other: Measure | None
@@ -38,7 +37,7 @@ class _Pending:
 @dataclass
 class References:
     release: str
-    _pending: list[_Pending] = field(default_factory=list)
+    _pending: dict[str, _Pending] = field(default_factory=dict)
 
     def key(self, key: Expr) -> exp.Column:
         return self._column("key", key.type, key)
@@ -60,19 +59,21 @@ class References:
     def _column(
         self, kind: str, type_: Type, what: Expr | Measure | None, other: Measure | None = None
     ) -> exp.Column:
-        identifier = exp.to_identifier("pending", quoted=True)
-        self._pending.append(_Pending(identifier, kind, what, other))
-        column = exp.Column(this=identifier, table=exp.to_identifier(self.release))
+        name = f"{self.release} pending {len(self._pending)}"
+        self._pending[name] = _Pending(kind, what, other)
+        column = exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(self.release))
         column.meta["type"] = type_
         return column
 
-    def columns(self, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
-        """Name what was referred to, by its place in the release's canonical order."""
+    def columns(self, post: exp.Expr, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
+        """Name what `post` refers to, by its place in the release's canonical order."""
         columns: dict[str, ReleaseColumn] = {}
-        for pending in self._pending:
-            column = _named(pending, keys, measures)
-            pending.identifier.set("this", column.name)
-            columns[column.name] = column
+        for identifier in list(post.find_all(exp.Identifier)):
+            pending = self._pending.get(identifier.name)
+            if pending is not None:
+                column = _named(pending, keys, measures)
+                identifier.set("this", column.name)
+                columns[column.name] = column
         return tuple(columns[name] for name in sorted(columns))
 
 

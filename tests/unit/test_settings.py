@@ -6,9 +6,11 @@ from fractions import Fraction
 import pytest
 
 from dpsql.calibrate import Noise
-from dpsql.errors import InvalidParameter
-from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy
-from dpsql.settings import NAMES, SessionSettings, change, defaults, reset, show
+from dpsql.errors import Error, InvalidParameter
+from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy, Resolved
+from dpsql.settings import NAMES, SessionSettings, change, defaults, reset, show, with_options
+from dpsql.span import Span
+from dpsql.sql.options import Option
 
 PRIVACY = Privacy(
     Neighbors.ADD_REMOVE,
@@ -107,3 +109,35 @@ def test_noise_is_gaussian_where_there_is_a_delta_and_laplace_where_there_is_non
     assert defaults(PRIVACY).statement.chosen_noise is Noise.GAUSSIAN
     assert changed("delta", "0").statement.chosen_noise is Noise.LAPLACE
     assert changed("noise", "laplace").statement.chosen_noise is Noise.LAPLACE
+
+
+# --- options of a statement ------------------------------------------------------------------------------------------
+
+
+def option(name: str, value: str) -> Option:
+    return Option(name, value, Span(3, 7))
+
+
+def test_options_of_a_statement_are_settings_of_it(clinic: Resolved) -> None:
+    start = defaults(clinic.schema.privacy).statement
+    options = (option("epsilon", "0.5"), option("delta", "0"), option("max_rows_contributed", "2"),
+               option("max_groups_contributed", "1"), option("privacy_unit_column", "v.Patient_id"))  # fmt: skip
+    asked = with_options(start, clinic.schema, options)
+    assert (asked.epsilon, asked.delta, asked.rows, asked.groups) == (Fraction(1, 2), 0, 2, 1)
+    assert with_options(start, clinic.schema, (option("noise", "laplace"),)).noise is Noise.LAPLACE
+    assert with_options(start, clinic.schema, ()) == start
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("max_rows_contributed", "1000", "above the owner's"), ("max_groups_contributed", "NULL", "must be a number"),
+        ("epsilon", "0", "above 0"), ("delta", "1", "below 1"), ("privacy_unit_column", "ward", "privacy unit is"),
+        ("max_error", "5", "not supported yet"), ("confidence", "0.95", "not supported yet"),
+        ("k_threshold", "50", "no option"), ("nonnegative", "on", "no option"), ("rows", "1", "no option"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_hold_here_are_pointed_at(clinic: Resolved, name: str, value: str, message: str) -> None:
+    with pytest.raises(Error, match=message) as caught:
+        with_options(defaults(clinic.schema.privacy).statement, clinic.schema, (option(name, value),))
+    assert caught.value.span == Span(3, 7)

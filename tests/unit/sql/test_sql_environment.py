@@ -1,0 +1,73 @@
+"""What a statement may ask about its surroundings becomes a literal, under the name that PostgreSQL gives it."""
+
+import datetime as dt
+
+import pytest
+
+from dpsql.catalog.identity import Identity
+from dpsql.errors import Error, InvalidParameter, Unsupported
+from dpsql.sql.environment import with_environment
+from dpsql.sql.parse import parse
+
+NOW = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=dt.UTC)
+WHO = Identity("ana", "clinic", "1.2.3", (("TimeZone", "UTC"), ("application_name", "psql")))
+
+
+def written(sql: str, now: dt.datetime | None = NOW) -> str:
+    return with_environment(parse(sql), now, WHO).sql(dialect="duckdb")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("version()", "'PostgreSQL 15.0 (dpsql 1.2.3)' AS \"version\""),
+        ("pg_catalog.version()", "'PostgreSQL 15.0 (dpsql 1.2.3)' AS \"version\""),
+        ("current_user", "'ana' AS \"current_user\""),
+        ("session_user", "'ana' AS \"session_user\""),
+        ("current_role", "'ana' AS \"current_role\""),
+        ("current_database()", "'clinic' AS \"current_database\""),
+        ("current_catalog", "'clinic' AS \"current_catalog\""),
+        ("current_schema", "'public' AS \"current_schema\""),
+        ("current_schema()", "'public' AS \"current_schema\""),
+        ("pg_catalog.current_schema()", "'public' AS \"current_schema\""),
+        ("current_schemas(true)", "['pg_catalog', 'public'] AS \"current_schemas\""),
+        ("current_schemas(false)", "['public'] AS \"current_schemas\""),
+        ("pg_backend_pid()", '0 AS "pg_backend_pid"'),
+        ("current_date", "CAST('2024-05-06' AS DATE) AS \"current_date\""),
+        ("now()", "CAST('2024-05-06 07:08:09.123456' AS TIMESTAMP) AS \"now\""),
+        ("clock_timestamp()", "CAST('2024-05-06 07:08:09.123456' AS TIMESTAMP) AS \"clock_timestamp\""),
+        ("localtime", "CAST('07:08:09.123456' AS TIME) AS \"localtime\""),
+        ("current_setting('timezone')", "'UTC' AS \"current_setting\""),
+        ("current_setting('no.such', true)", 'CAST(NULL AS TEXT) AS "current_setting"'),
+        ("current_user AS me", "'ana' AS me"),
+        ("upper(current_user)", "UPPER('ana')"),
+        ('"current_role"', '"current_role"'),
+        ("t.current_role", 't."current_role"'),
+    ],
+)
+def test_surroundings_are_literals(asked: str, answer: str) -> None:
+    assert written(f"SELECT {asked}") == f"SELECT {answer}"
+
+
+def test_they_stand_for_themselves_anywhere() -> None:
+    sql = written("SELECT a FROM (SELECT current_user FROM t WHERE d < current_date) s ORDER BY now()")
+    assert "'ana' AS \"current_user\"" in sql and "CAST('2024-05-06' AS DATE)" in sql and "now" not in sql.lower()
+
+
+@pytest.mark.parametrize("asked", ["current_date", "now()", "localtime", "statement_timestamp()"])
+def test_without_a_clock_there_is_no_time(asked: str) -> None:
+    with pytest.raises(Unsupported, match="time of day"):
+        written(f"SELECT {asked}", None)
+
+
+@pytest.mark.parametrize("asked", ["current_setting('no.such')", "current_setting()", "current_setting(a)"])
+def test_settings_that_are_none_are_refused(asked: str) -> None:
+    with pytest.raises((InvalidParameter, Unsupported)):
+        written(f"SELECT {asked}")
+
+
+def test_an_error_points_at_what_was_written(clinic: object) -> None:
+    sql = "SELECT current_setting('nothing')"
+    with pytest.raises(Error) as caught:
+        written(sql)
+    assert caught.value.span is not None and "nothing" in sql[caught.value.span.start : caught.value.span.end]
