@@ -1,38 +1,57 @@
 """FROM, WHERE and owned sub-selects to plan nodes over private rows, each row with its unit.
 
-A join of private rows must equate the units, directly or along declared foreign keys; what the condition does
-not say is refused, because adding it silently would change the answer (SOUNDNESS 2).
+What touches private rows stays *owned*: a unit's rows in the result are a function of its own rows and of public values
+(SOUNDNESS 2). What would break this is refused, with a form that would not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
 
 from sqlglot import exp
 
-from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
-from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
-from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Rows, Table
-from dpsql.schema import model
-from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit, Schema
+from dpsql.errors import InvalidSyntax
+from dpsql.plan.expr import Column, Expr, HoleValue
+from dpsql.plan.relations import Named, Project, Rows, RowsHole
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import Schema
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.coerce import meet
+from dpsql.sql.choosing import refuse_choice
 from dpsql.sql.dialect import only, span_of
-from dpsql.sql.names import BoundColumn, Namer, Scope, SourceScope, same
-from dpsql.types import Type
+from dpsql.sql.inner import bind_inner
+from dpsql.sql.joins import conjunct_nodes, holds_query, join_tree
+from dpsql.sql.names import BoundColumn, Namer, Scope, is_star, starred
+from dpsql.sql.names import star_columns as star_columns
+from dpsql.sql.outputs import output_name
+from dpsql.sql.per_unit import groups_by_unit, per_unit_select
+from dpsql.sql.relation import Relation as Relation
+from dpsql.sql.set_operations import bind_set_operation
+from dpsql.sql.sources import Ctes as Ctes
+from dpsql.sql.sources import bind_source
+from dpsql.sql.sources import check_qualifier as check_qualifier
+from dpsql.sql.sources import find_table as find_table
+from dpsql.sql.windows import refuse_windows
 
 
-@dataclass(frozen=True)
-class Relation:
-    """Owned rows and the names under which their columns are in scope."""
+class Outside(Protocol):
+    """What is not over private rows, within a block that is: it becomes holes that earlier steps fill."""
 
-    node: Rows
-    scope: Scope
+    def is_owned(self, query: exp.Expr) -> bool:
+        """Whether a query or source would give out private rows."""
 
+    def is_named(self, source: exp.Table) -> bool:
+        """Whether a name means a CTE or a view."""
 
-Ctes = Mapping[str, exp.Query]
+    def value(self, query: exp.Expr) -> HoleValue: ...
+
+    def values(self, query: exp.Expr) -> tuple[str, Domain]:
+        """A list hole: its name, and the domain of its values."""
+
+    def rows(self, source: exp.Expr, namer: Namer) -> tuple[RowsHole, tuple[str, ...]]:
+        """A table hole, and the names of its columns as the statement knows them."""
 
 
 @dataclass(frozen=True)
@@ -42,42 +61,138 @@ class Binder:
     schema: Schema
     scopes: Mapping[int, Ctes] = field(default_factory=dict)
     namer: Namer = field(default_factory=Namer)
+    outside: Outside | None = None
+    told: list[str] = field(default_factory=list)  # notices
 
-    # --- SELECT ------------------------------------------------------------------------------------------------------
+    # --- blocks ------------------------------------------------------------------------------------------------------
 
     def rows(self, select: exp.Select) -> Relation:
         """FROM and WHERE of a block over private rows."""
-        ctes = self.scopes.get(id(select), {})
-        relation = self.source(select.args["from_"].this, ctes)
-        for join in select.args.get("joins") or ():
-            relation = self.join(relation, join, ctes)
-        where = select.args.get("where")
-        if where is not None:
-            only(where, "this")
-            condition = bind_condition(where.this, relation.scope)
-            relation = Relation(Filter(relation.node, condition), relation.scope)
+        relation = self.from_rows(select)
+        self.open(relation, select)
+        self.where(relation, select)
+        relation.require_one_unit()
         return relation
+
+    def from_rows(self, select: exp.Select) -> Relation:
+        from_ = select.args.get("from_")
+        if from_ is None:
+            raise InvalidSyntax("a block over private rows needs FROM", span=span_of(select))
+        only(from_, "this")
+        return join_tree(self, from_.this, select.args.get("joins") or (), self.ctes_of(select))
+
+    def source(self, source: exp.Expr, ctes: Ctes) -> Relation:
+        return bind_source(self, source, ctes)
+
+    def ctes_of(self, select: exp.Expr) -> Ctes:
+        """The owned CTEs in scope: those of the nearest block around that has any noted."""
+        place: exp.Expr | None = select
+        while place is not None:
+            if id(place) in self.scopes:
+                return self.scopes[id(place)]
+            place = place.parent
+        return {}
+
+    def open(self, relation: Relation, select: exp.Select | None = None, outer: Scope | None = None) -> None:
+        """Let expressions over the relation hold sub-selects and window functions, which add to it."""
+        windows = {w.this.name.lower(): w for w in (select.args.get("windows") or ())} if select is not None else {}
+        inner = partial(bind_inner, self, relation, windows)
+        relation.scope = replace(relation.scope, inner=inner, outer=outer)
+
+    def where(self, relation: Relation, select: exp.Select) -> None:
+        """Plain conditions go first: sub-selects then look at fewer rows, and know what equates the units."""
+        where = select.args.get("where")
+        if where is None:
+            return
+        only(where, "this")
+        refuse_windows(where, "WHERE")
+        nodes = conjunct_nodes(where.this)
+        relation.filter([bind_condition(node, relation.scope) for node in nodes if not holds_query(node)])
+        relation.filter([bind_condition(node, relation.scope) for node in nodes if holds_query(node)])
+
+    # --- queries that give out rows ----------------------------------------------------------------------------------
+
+    def owned_query(self, query: exp.Expr) -> tuple[Rows, tuple[BoundColumn, ...]]:
+        """A query over private rows that gives out rows, each with its unit: a select or a set operation."""
+        while isinstance(query, exp.Subquery):
+            only(query, "this", "alias")
+            query = query.this
+        if isinstance(query, exp.SetOperation):
+            return bind_set_operation(self, query)
+        assert isinstance(query, exp.Select)
+        refuse_choice(query)
+        if query.args.get("distinct") is not None or query.args.get("group") is not None:
+            return per_unit_select(self, query)
+        return self.owned_select(query)
 
     def owned_select(self, select: exp.Select) -> tuple[Rows, tuple[BoundColumn, ...]]:
         """A block over private rows that gives out rows: filters and computed columns only."""
-        only(select, "expressions", "from_", "joins", "where", "order", "with_", "limit")
-        if select.args.get("limit") is not None:
-            raise NotPrivate(
-                "LIMIT over private rows lets one unit move another's rows",
-                hint="Aggregate first, then use LIMIT in the outer SELECT.",
-                span=span_of(select.args["limit"]),
-            )
-        relation = self.rows(select)
+        only(select, "expressions", "from_", "joins", "where", "order", "with_", "limit", "windows", "qualify")
+        refuse_choice(select)
+        return self.project(select, self.rows(select), select.expressions)
+
+    def project(
+        self, select: exp.Select, relation: Relation, nodes: list[exp.Expr]
+    ) -> tuple[Rows, tuple[BoundColumn, ...]]:
+        """The output columns over what is below; later ones may name earlier ones."""
+        items: list[tuple[str, Expr, BoundColumn | None]] = []
+        for number, node in enumerate(nodes):
+            for name, expr, known in self.items(node, relation.scope):
+                if _is_named_later(name, nodes[number + 1 :], relation.scope):
+                    column = relation.add_column(self.namer.name(name), expr)
+                    known = known or BoundColumn(name, column)
+                    aliases = {**relation.scope.aliases, name.lower(): known.renamed(name, column)}
+                    relation.scope = replace(relation.scope, aliases=aliases)
+                    expr = column
+                items.append((name, expr, known))
+        self._qualify(relation, select, items)
+        self._check_order(select, relation.scope, {name.lower() for name, _, _ in items})
         named: list[Named] = []
         columns: list[BoundColumn] = []
-        for item in select.expressions:
-            for name, expr, known in self._items(item, relation.scope):
-                inner = self.namer.name(name)
-                column = Column(inner, expr.type, expr.origin if isinstance(expr, Column) else None)
-                named.append(Named(inner, expr))
-                columns.append(_renamed(known, name, column))
-        self._check_order(select, relation.scope, {column.name.lower() for column in columns})
+        for name, expr, known in items:
+            column = Column(self.namer.name(name), expr.type, expr.origin if isinstance(expr, Column) else None)
+            named.append(Named(column.name, expr))
+            columns.append(BoundColumn(name, column) if known is None else known.renamed(name, column))
         return Project(relation.node, tuple(named)), tuple(columns)
+
+    def items(self, item: exp.Expr, scope: Scope) -> list[tuple[str, Expr, BoundColumn | None]]:
+        """The name, expression and (where it is one) column that an output item gives out."""
+        if is_star(item):
+            return self._star(item, scope)
+        inner = item.this if isinstance(item, exp.Alias) else item
+        expr = bind_expr(inner, scope)
+        known = scope.resolve(inner) if isinstance(inner, exp.Column) else None
+        if known is not None and expr != known.column:
+            known = None  # a column that is read in another type
+        return [(item.alias or (known.name if known is not None else output_name(inner)), expr, known)]
+
+    def _star(self, item: exp.Expr, scope: Scope) -> list[tuple[str, Expr, BoundColumn | None]]:
+        star = item.this if isinstance(item, exp.Column) else item
+        only(star, "except_", "replace")
+        replaced = {alias.alias.lower(): alias.this for alias in star.args.get("replace") or ()}
+        result: list[tuple[str, Expr, BoundColumn | None]] = []
+        for column in starred(item, scope):
+            new = replaced.pop(column.name.lower(), None)
+            result.append((column.name, column.column, column) if new is None else
+                          (column.name, bind_expr(new, scope), None))  # fmt: skip
+        for name, node in replaced.items():
+            raise InvalidSyntax(f'column "{name}" in REPLACE does not exist', span=span_of(node))
+        return result
+
+    def _qualify(
+        self, relation: Relation, select: exp.Select, items: list[tuple[str, Expr, BoundColumn | None]]
+    ) -> None:
+        """QUALIFY is a filter over window functions; it may name output columns."""
+        qualify = select.args.get("qualify")
+        if qualify is None:
+            return
+        only(qualify, "this")
+        for name, expr, _ in items:
+            if name.lower() not in relation.scope.aliases and _names(qualify, name, relation.scope):
+                column = relation.add_column(self.namer.name(name), expr)
+                aliases = {**relation.scope.aliases, name.lower(): BoundColumn(name, column)}
+                relation.scope = replace(relation.scope, aliases=aliases)
+        relation.filter([bind_condition(qualify.this, relation.scope)])
 
     def _check_order(self, select: exp.Select, scope: Scope, outputs: set[str]) -> None:
         """The order of rows that are aggregated has no meaning, but its names must be right."""
@@ -86,231 +201,21 @@ class Binder:
             inner = ordered.this
             is_output = isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in outputs
             if not is_output and not isinstance(inner, exp.Literal):
-                bind_expr(inner, scope)
+                bind_expr(inner, replace(scope, inner=None) if not holds_query(inner) else scope)
 
-    def _items(self, item: exp.Expr, scope: Scope) -> list[tuple[str, Expr, BoundColumn | None]]:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            return [(c.name, c.column, c) for c in star_columns(item, scope)]
-        inner = item.this if isinstance(item, exp.Alias) else item
-        expr = bind_expr(inner, scope)
-        known = scope.resolve(inner) if isinstance(inner, exp.Column) else None
-        return [(item.alias or inner.name or "column", expr, known)]
-
-    # --- FROM --------------------------------------------------------------------------------------------------------
-
-    def source(self, source: exp.Expr, ctes: Ctes) -> Relation:
-        if isinstance(source, exp.Table):
-            return self._table(source, ctes)
-        if isinstance(source, exp.Subquery):
-            only(source, "this", "alias")
-            if source.args.get("alias") is not None:
-                only(source.args["alias"], "this")
-            return self._derived(source.this, source.alias or "subquery")
-        raise Unsupported("this cannot stand in FROM with private rows", span=span_of(source))
-
-    def _derived(self, query: exp.Expr, alias: str) -> Relation:
-        if not isinstance(query, exp.Select):
-            raise Unsupported("UNION and its like over private rows are not supported yet", span=span_of(query))
-        node, columns = self.owned_select(query)
-        return Relation(node, Scope((SourceScope(alias, columns),)))
-
-    def _table(self, source: exp.Table, ctes: Ctes) -> Relation:
-        only(source, "this", "db", "catalog", "alias")
-        check_qualifier(source)
-        alias = source.args.get("alias")
-        if alias is not None:
-            only(alias, "this")
-        cte = None if source.db else ctes.get(source.name.lower())
-        if cte is not None:
-            return self._derived(cte, source.alias or source.name)
-        table = find_table(self.schema, source)
-        if table.public:
-            raise Unsupported(
-                f'joining the public table "{table.name}" with private rows is not supported yet', span=span_of(source)
-            )
-        return self._private(table, source.alias or table.name)
-
-    def _private(self, table: model.Table, alias: str) -> Relation:
-        columns = tuple(self._declared(table, column) for column in table.columns)
-        node = Table(table.name, tuple((c.name, Field(c.column.name, c.column.type)) for c in columns),
-                     self._unit_type(table))  # fmt: skip
-        return Relation(node, Scope((SourceScope(alias, columns),)))
-
-    def _declared(self, table: model.Table, column: model.Column) -> BoundColumn:
-        bound = Column(self.namer.name(column.name), column.type, f"{table.name}.{column.name}")
-        refers = None
-        if isinstance(table.unit, ForeignUnit) and table.unit.column == column.name:
-            refers = (table.unit.table, table.unit.key)
-        return BoundColumn(
-            name=column.name,
-            column=bound,
-            is_unit=self._is_unit(table, column.name),
-            refers_to=refers,
-            is_key_of=(table.name, column.name) if table.is_unique(column.name) else None,
-        )
-
-    def _is_unit(self, table: model.Table, column: str) -> bool:
-        match table.unit:
-            case OwnUnit(unit):
-                return unit == column
-            case ForeignUnit(own, target, key):
-                other = self.schema.table(target)
-                return own == column and other is not None and other.unit == OwnUnit(key)
-            case _:
-                return False
-
-    def _unit_type(self, table: model.Table) -> Type | None:
-        if isinstance(table.unit, RowUnit):
-            return None
-        path = self.schema.unit_path(table)
-        owner, column = (path[-1].table, path[-1].key) if path else (table.name, self.schema.privacy.unit.split(".")[1])
-        found = self.schema.table(owner)
-        unit = found.column(column) if found is not None else None
-        if unit is None:
-            raise InternalError("the unit's column is not declared")
-        return unit.type
-
-    # --- joins -------------------------------------------------------------------------------------------------------
-
-    def join(self, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
-        only(join, "this", "on", "using", "side", "kind")
-        kind = self._kind(join)
-        right = self.source(join.this, ctes)
-        if self.schema.privacy.unit == "row":
-            raise NotPrivate(
-                "where each row is its own privacy unit, private tables cannot be joined",
-                hint="A joined row would belong to two units.",
-                span=span_of(join),
-            )
-        _check_aliases(left.scope, right.scope, join)
-        scope = Scope(left.scope.sources + right.scope.sources, left.scope.merged)
-        condition, merged = self._condition(join, left, right, scope)
-        if not _equates_units(condition, left.scope, right.scope):
-            raise NotPrivate(
-                "a join of private rows must equate their privacy units",
-                detail="Otherwise a joined row belongs to two units.",
-                hint=_join_hint(left.scope, right.scope),
-                span=span_of(join),
-            )
-        sources = right.scope.sources
-        if kind is JoinKind.LEFT:
-            sources = tuple(SourceScope(s.alias, tuple(c.nullable() for c in s.columns)) for s in sources)
-        scope = Scope(left.scope.sources + sources, left.scope.merged | merged)
-        return Relation(Join(left.node, right.node, kind, condition), scope)
-
-    def _kind(self, join: exp.Join) -> JoinKind:
-        side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-        if (side, kind) in (("", ""), ("", "INNER")):
-            return JoinKind.INNER
-        if side == "LEFT" and kind in ("", "OUTER"):
-            return JoinKind.LEFT
-        raise Unsupported(f"{' '.join(filter(None, (side, kind)))} JOIN over private rows is not supported yet",
-                          span=span_of(join))  # fmt: skip
-
-    def _condition(self, join: exp.Join, left: Relation, right: Relation, scope: Scope) -> tuple[Expr, frozenset[str]]:
-        using = join.args.get("using")
-        if using:
-            parts: list[Expr] = []
-            for name in using:
-                column = exp.Column(this=name)
-                sides: list[Expr] = [bind_expr(column, side.scope) for side in (left, right)]
-                (one, other), _ = meet(sides, [name, name], "comparison")
-                parts.append(Compare("=", one, other))
-            return conjunction(tuple(parts)), frozenset(name.name.lower() for name in using)
-        on = join.args.get("on")
-        return (TRUE if on is None else bind_condition(on, scope)), frozenset()
+    def is_per_unit(self, select: exp.Select) -> bool:
+        """Whether GROUP BY or DISTINCT contains the privacy unit, so that a block gives out rows of single units."""
+        scratch = replace(self, namer=Namer(), told=[])
+        return groups_by_unit(scratch, select)
 
 
-def check_qualifier(node: exp.Table | exp.Column) -> None:
-    """`public.` may stand before a table's name; no other schema or database does."""
-    if node.catalog or (node.db and node.db.lower() not in ("public", "main")):
-        name = node.catalog or node.db
-        raise UnknownTable(f'there is no schema "{name}"', hint="Write the table's name alone.", span=span_of(node))
+def _is_named_later(name: str, nodes: list[exp.Expr], scope: Scope) -> bool:
+    return any(_names(node, name, scope) for node in nodes)
 
 
-def find_table(schema: Schema, source: exp.Table) -> model.Table:
-    exact = schema.table(source.name)
-    if exact is not None:
-        return exact
-    for table in schema.tables:
-        if same(source.this, table.name):
-            return table
-    names = [table.name for table in schema.tables]
-    close = get_close_matches(source.name, names, n=1)
-    raise UnknownTable(
-        f'table "{source.name}" does not exist',
-        hint=f'Perhaps you meant "{close[0]}".' if close else f"Tables: {', '.join(names)}.",
-        span=span_of(source),
-    )
-
-
-def star_columns(item: exp.Expr, scope: Scope) -> list[BoundColumn]:
-    """`*` or `t.*` written out, columns merged by USING once."""
-    if isinstance(item, exp.Column):
-        only(item.this)
-        chosen = [source for source in scope.sources if same(item.args["table"], source.alias)]
-        if not chosen:
-            raise UnknownTable(f'there is no table "{item.table}" in FROM', span=span_of(item))
-        return [column for source in chosen for column in source.columns]
-    only(item)
-    result: list[BoundColumn] = []
-    for column in scope.columns():
-        folded = column.name.lower()
-        if not (folded in scope.merged and any(c.name.lower() == folded for c in result)):
-            result.append(column)
-    return result
-
-
-def _renamed(known: BoundColumn | None, name: str, column: Column) -> BoundColumn:
-    if known is None:
-        return BoundColumn(name, column)
-    return BoundColumn(name, column, known.is_unit, known.refers_to, known.is_key_of)
-
-
-def _equates_units(condition: Expr, left: Scope, right: Scope) -> bool:
-    by_name = {c.column.name: c for c in (*left.columns(), *right.columns())}
-    lefts = {c.column.name for c in left.columns()}
-    for part in conjuncts(condition):
-        match part:
-            case Compare("=", Column() as a, Column() as b) if (a.name in lefts) != (b.name in lefts):
-                one, other = by_name[a.name], by_name[b.name]
-                if one.is_unit and other.is_unit:
-                    return True
-                if _linked(one, other) or _linked(other, one):
-                    return True
-            case _:
-                pass
+def _names(node: exp.Expr, name: str, scope: Scope) -> bool:
+    """Whether an expression names an output column that is no column of the input."""
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() == name.lower() and not is_star(part):
+            return scope.lookup(part) is None
     return False
-
-
-def _linked(child: BoundColumn, parent: BoundColumn) -> bool:
-    """A declared foreign key meets the accepted unique key that it refers to: both rows have the same unit."""
-    return child.refers_to is not None and child.refers_to == parent.is_key_of
-
-
-def _check_aliases(left: Scope, right: Scope, join: exp.Join) -> None:
-    taken = {source.alias.lower() for source in left.sources}
-    for source in right.sources:
-        if source.alias.lower() in taken:
-            raise InvalidSyntax(
-                f'table name "{source.alias}" is used more than once',
-                hint=f"Give one of them another name: {source.alias} AS {source.alias}2.",
-                span=span_of(join),
-                sqlstate="42712",
-            )
-
-
-def _join_hint(left: Scope, right: Scope) -> str:
-    def unit(scope: Scope) -> str | None:
-        for source in scope.sources:
-            for column in source.columns:
-                if column.is_unit:
-                    return f"{source.alias}.{column.name}"
-        return None
-
-    ours, theirs = unit(left), unit(right)
-    if ours and theirs:
-        return f"Join on the privacy unit: ON {ours} = {theirs}."
-    return "Join along the foreign keys that the schema declares."
-
-

@@ -1,0 +1,250 @@
+"""Sub-selects and window functions within expressions over private rows: EXISTS, IN, scalar sub-selects, OVER.
+
+Each adds what it needs to the relation that is being bound (a mark, a left join, a window) and gives back its column.
+A sub-select over private rows must equate its unit with that of the block around it; then only rows of the same unit
+are looked at (SOUNDNESS 2). Over public rows and releases any condition will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpsql.errors import NotPrivate, TypeMismatch, Unsupported
+from dpsql.plan.expr import Column, Compare, Expr, HoleValue, InHole, Literal, Not
+from dpsql.plan.walk import columns_of
+from dpsql.sql.aggregates import holds_aggregate
+from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.choosing import refuse_choice
+from dpsql.sql.coerce import meet
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.equated import groups
+from dpsql.sql.joins import conjunct_nodes, holds_query
+from dpsql.sql.names import Scope, SourceScope, is_star
+from dpsql.sql.outer_names import reads_outer, sources_in
+from dpsql.sql.per_unit import group_correlated
+from dpsql.sql.relation import Relation, equate_hint, two_levels
+from dpsql.sql.scalars import bind_scalar
+from dpsql.sql.sources import declared_public
+from dpsql.sql.windows import bind_window, refuse_windows
+from dpsql.types import BIGINT
+
+if TYPE_CHECKING:
+    from dpsql.sql.bind import Binder
+
+
+def bind_inner(binder: Binder, relation: Relation, windows: Mapping[str, exp.Window], node: exp.Expr) -> Expr:
+    """What stands for a sub-select or window function; the same text is bound once."""
+    text = f"{node.key} {node.sql(dialect='postgres')}"
+    if text not in relation.bound:
+        relation.bound[text] = _bind(binder, relation, windows, node)
+    return relation.bound[text]
+
+
+def _bind(binder: Binder, relation: Relation, windows: Mapping[str, exp.Window], node: exp.Expr) -> Expr:
+    if isinstance(node, exp.Window):
+        return bind_window(binder, relation, windows, node)
+    if isinstance(node, exp.Exists):
+        only(node, "this")
+        return _exists(binder, relation, bare(node.this), node)
+    if isinstance(node, exp.In):
+        only(node, "this", "query")
+        return _in(binder, relation, bare(node.args["query"]), node)
+    if isinstance(node, exp.EQ) and isinstance(node.expression, exp.Any):
+        return _in(binder, relation, bare(node.expression.this), node)
+    if isinstance(node, exp.NEQ) and isinstance(node.expression, exp.All):
+        return Not(_in(binder, relation, bare(node.expression.this), node))
+    if isinstance(node, exp.Subquery | exp.Query):
+        return _scalar(binder, relation, bare(node), node)
+    raise Unsupported(
+        "ANY and ALL take = ANY and <> ALL over private rows",
+        hint="Compare with (SELECT MIN(…) …) or (SELECT MAX(…) …).",
+        span=span_of(node),
+    )
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Subquery | exp.Paren):
+        only(node, "this")
+        node = node.this
+    return node
+
+
+# --- EXISTS and IN ---------------------------------------------------------------------------------------------------
+
+
+def _exists(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Exists) -> Expr:
+    if _is_outside(binder, relation, query):
+        assert binder.outside is not None
+        count = exp.Select(expressions=[exp.alias_(exp.Count(this=exp.Star()), "n")])
+        count.set("from_", exp.From(this=exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("t")))))
+        count.parent = node.parent
+        return Compare(">", binder.outside.value(count), Literal(0, BIGINT))
+    right, _ = _rows(binder, relation, query, node, one_column=False)
+    _require_unit(relation, right, (), node)
+    return relation.add_mark(right, binder.namer.name("exists"), None, node)
+
+
+def _in(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr) -> Expr:
+    if isinstance(node.this, exp.Tuple):
+        raise Unsupported("IN of several columns is not supported over private rows",
+                          hint="Write EXISTS (SELECT … WHERE a = x AND b = y).", span=span_of(node))  # fmt: skip
+    arg = bind_expr(node.this, relation.scope)
+    if _is_outside(binder, relation, query):
+        return _in_hole(binder, arg, query, node)
+    right, value = _rows(binder, relation, query, node, one_column=True)
+    assert value is not None
+    (one, other), _ = meet([arg, value], [node.this, node.this], "IN")
+    equal: tuple[Expr, ...] = () if _may_be_missing(arg, relation.scope) else (Compare("=", one, other),)
+    _require_unit(relation, right, equal, node)
+    return relation.add_mark(right, binder.namer.name("found"), (one, other), node)
+
+
+def _in_hole(binder: Binder, arg: Expr, query: exp.Expr, node: exp.Expr) -> Expr:
+    assert binder.outside is not None
+    name, domain = binder.outside.values(query)
+    value = HoleValue(name, domain)
+    (one, other), _ = meet([arg, value], [node.this, node.this], "IN")
+    if other != value:
+        raise TypeMismatch(
+            f"{arg.type} IN (SELECT …) of {domain.type}: the types do not fit together",
+            hint=f"Cast the column within the sub-select, for example: CAST(x AS {arg.type}).",
+            span=span_of(node),
+        )
+    return InHole(one, name, domain)
+
+
+def _may_be_missing(arg: Expr, scope: Scope) -> bool:
+    """NULL NOT IN (…) is not true while anyone has rows there; seen over one unit's rows alone, it could be."""
+    return isinstance(arg, Column) and any(c.column == arg and c.may_be_missing for c in scope.columns())
+
+
+def _is_outside(binder: Binder, relation: Relation, query: exp.Expr) -> bool:
+    """Whether a sub-select is worked out before: over public rows or releases, without a look at the block around."""
+    if binder.outside is None or reads_outer(binder, query, relation.scope) or binder.outside.is_owned(query):
+        return False
+    return not (is_plain(query) and _is_public(binder, query))
+
+
+def _is_public(binder: Binder, query: exp.Expr) -> bool:
+    """Declared public tables only: they are looked up in the engine, however many rows they have."""
+    assert isinstance(query, exp.Select)
+    ctes, sources = binder.ctes_of(query), list(sources_in(query))
+    return bool(sources) and all(declared_public(binder, source, ctes) is not None for source in sources)
+
+
+def is_plain(query: exp.Expr) -> bool:
+    """A block of filters and columns; its order and repeats do not matter here."""
+    if not isinstance(query, exp.Select) or query.args.get("group") is not None or query.args.get("having") is not None:
+        return False
+    holds_window = any(item.find(exp.Window) for item in query.expressions)
+    return not holds_window and not any(map(holds_aggregate, query.expressions)) and query.args.get("qualify") is None
+
+
+def _rows(
+    binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr, one_column: bool
+) -> tuple[Relation, Expr | None]:
+    """The rows of a sub-select, conditions that read the outer block aside, and (for IN) its one column."""
+    if isinstance(query, exp.Select) and query.args.get("with_") is not None:
+        raise Unsupported("WITH cannot stand in a sub-select over private rows",
+                          hint="Move it to the beginning of the statement.", span=span_of(node))  # fmt: skip
+    if is_plain(query):
+        assert isinstance(query, exp.Select)
+        _check_plain(query, is_exists=not one_column)
+        right = open_rows(binder, relation, query, node)
+        if not one_column:
+            return right, None
+        value = bind_expr(_one_item(query, node).unalias(), right.scope)
+        return right, value
+    if isinstance(query, exp.Select) and reads_outer(binder, query, relation.scope):
+        right = group_correlated(binder, query, open_rows(binder, relation, query, node), node)
+    else:
+        rows, columns = binder.owned_query(query)
+        right = Relation(rows, Scope((SourceScope("subquery", columns),)), (columns,), told=binder.told)
+    columns = right.scope.sources[0].columns
+    if one_column and len(columns) != 1:
+        raise _one_column(node)
+    return right, columns[0].column if one_column else None
+
+
+def _check_plain(select: exp.Select, is_exists: bool) -> None:
+    only(select, "expressions", "from_", "joins", "where", "order", "distinct", "limit", "offset", "windows")
+    limit = select.args.get("limit")
+    number = str(limit.expression.this) if limit is not None and isinstance(limit.expression, exp.Literal) else "0"
+    if limit is not None and is_exists and number.isdigit() and int(number) > 0 and select.args.get("offset") is None:
+        return  # EXISTS (… LIMIT 1) asks for the same
+    refuse_choice(select)
+
+
+def _one_item(select: exp.Select, node: exp.Expr) -> exp.Expr:
+    if len(select.expressions) != 1 or is_star(select.expressions[0]):
+        raise _one_column(node)
+    item: exp.Expr = select.expressions[0]
+    return item
+
+
+def _one_column(node: exp.Expr) -> Unsupported:
+    return Unsupported("this sub-select must give one column", hint="Name the column instead of *.", span=span_of(node))
+
+
+def open_rows(binder: Binder, relation: Relation, select: exp.Select, node: exp.Expr) -> Relation:
+    """FROM and WHERE of a sub-select; conditions that read the outer block are kept aside."""
+    inner = binder.from_rows(select)
+    binder.open(inner, select, relation.scope)
+    where = select.args.get("where")
+    if where is not None:
+        refuse_windows(where, "WHERE")
+    nodes = conjunct_nodes(where.this) if where is not None else []
+    for part in sorted(nodes, key=holds_query):
+        condition = bind_condition(part, inner.scope)
+        read = columns_of(condition)
+        if read <= inner.names:
+            inner.filter([condition])
+        elif read <= inner.names | relation.names:
+            inner.correlated += (condition,)
+        else:
+            raise two_levels(part)
+    return inner
+
+
+def _require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
+    """Refuse a sub-select over private rows that may look at other units' rows."""
+    if right.is_public and not relation.is_public:
+        return
+    known = relation.known + right.known + right.correlated + extra
+    theirs = set(range(len(relation.pieces), len(relation.pieces) + len(right.pieces)))
+    for group in groups(relation.pieces + right.pieces, known):
+        if theirs <= group and group - theirs:
+            return
+    raise NotPrivate(
+        "a sub-select over private rows must equate its privacy unit with the outer one",
+        detail="Otherwise one unit's rows decide about another's.",
+        hint=_unit_hint(relation.scope, right.scope),
+        span=span_of(node),
+    )
+
+
+def _unit_hint(outer: Scope, inner: Scope) -> str:
+    hint = equate_hint(inner, outer, "add WHERE").replace("Join on the privacy unit: add", "In the sub-select, add")
+    taken = {source.alias.lower() for source in outer.sources}
+    clash = next((source.alias for source in inner.sources if source.alias.lower() in taken), None)
+    if clash is not None:
+        return f'Give "{clash}" in the sub-select another name, and equate the privacy unit of both there.'
+    return hint
+
+
+# --- scalar sub-selects ----------------------------------------------------------------------------------------------
+
+
+def _scalar(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr) -> Expr:
+    if reads_outer(binder, query, relation.scope):
+        if not isinstance(query, exp.Select) or relation.is_public:
+            raise Unsupported("this sub-select cannot read the block around it",
+                              hint="Join the tables in FROM instead.", span=span_of(node))  # fmt: skip
+        inner = open_rows(binder, relation, query, node)
+        return bind_scalar(binder, relation, query, inner, lambda: _require_unit(relation, inner, (), node))
+    if binder.outside is None:
+        raise Unsupported("a sub-select cannot stand here", span=span_of(node))
+    return binder.outside.value(query)

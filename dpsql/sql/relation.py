@@ -1,0 +1,163 @@
+"""A relation while it is being bound: expressions that are bound over it may still add columns to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpsql.errors import NotPrivate, Unsupported
+from dpsql.plan.expr import TRUE, UID, Column, Compare, Expr, conjunction, conjuncts
+from dpsql.plan.relations import Filter, Join, JoinKind, Mark, Named, Project, Rows, UnitWindow, is_public, row_fields
+from dpsql.plan.walk import columns_of
+from dpsql.sql.dialect import span_of
+from dpsql.sql.equated import Piece, groups
+from dpsql.sql.names import BoundColumn, Scope
+
+
+@dataclass(frozen=True)
+class Joined:
+    """An inner join of private rows, whose units a later condition may equate."""
+
+    join: exp.Expr
+    left: range  # places of the pieces on each side
+    right: range
+    hint: str
+
+
+@dataclass
+class Relation:
+    """Rows and the names under which their columns are in scope.
+
+    `node` and `notices` are to be read when everything over the relation is bound. `pieces` are the private rows joined
+    in it, `known` what is true of every row; `correlated` are conditions that read the block around a sub-select too.
+    """
+
+    node: Rows
+    scope: Scope
+    pieces: tuple[Piece, ...] = ()
+    known: tuple[Expr, ...] = ()
+    joined: tuple[Joined, ...] = ()
+    correlated: tuple[Expr, ...] = ()
+    told: list[str] = field(default_factory=list)
+    bound: dict[str, Expr] = field(default_factory=dict)  # sub-selects and windows that are in the node, by their text
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.told))
+
+    @property
+    def is_public(self) -> bool:
+        return is_public(self.node)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(f.name for f in row_fields(self.node))
+
+    def filter(self, conditions: Iterable[Expr]) -> None:
+        """Keep the rows that meet all conditions; an equality across an inner join is that join's condition."""
+        parts = tuple(conditions)
+        kept: list[Expr] = []
+        for part in parts:
+            joined = _pushed(self.node, part) if isinstance(part, Compare) and part.op == "=" else None
+            if joined is None:
+                kept.append(part)
+            else:
+                self.node = joined
+        if kept:
+            self.node = Filter(self.node, conjunction(tuple(kept)))
+        self.known += parts
+
+    def add_column(self, name: str, expr: Expr) -> Column:
+        """A computed column beside those that are there."""
+        kept = tuple(Named(f.name, Column(f.name, f.type)) for f in row_fields(self.node) if f.name != UID)
+        self.node = Project(self.node, (*kept, Named(name, expr)))
+        return Column(name, expr.type)
+
+    def add_mark(self, right: Relation, name: str, test: tuple[Expr, Expr] | None, node: exp.Expr) -> Column:
+        """Whether a row of the right meets what it says of a row here: EXISTS, or IN where `test` is given."""
+        condition = conjunction(right.correlated)
+        self._check_levels((condition, *(test or ())), right, node)
+        mark = Mark(self.node, right.node, name, condition, test)
+        self.node = mark
+        return Column(name, row_fields(mark)[-1].type)
+
+    def add_left(self, right: Rows, condition: Expr) -> None:
+        self.node = Join(self.node, right, JoinKind.LEFT, condition)
+
+    def add_window(self, window: UnitWindow) -> Column:
+        self.node = window
+        return Column(window.name, window.type)
+
+    def _check_levels(self, exprs: Iterable[Expr], right: Relation, node: exp.Expr) -> None:
+        for expr in exprs:
+            if not columns_of(expr) <= self.names | right.names:
+                raise two_levels(node)
+
+    def require_one_unit(self) -> None:
+        """Refuse joins of private rows whose units no condition equated."""
+        found = groups(self.pieces, self.known)
+        for joined in self.joined:
+            ours = [group for group in found if group & set(joined.left)]
+            for place in joined.right:
+                if not any(place in group for group in ours):
+                    raise not_equated(joined.join, joined.hint)
+
+
+def _pushed(node: Rows, condition: Expr) -> Rows | None:
+    """The relation with the condition in the inner join that it spans, where FROM a, b WHERE … has put it."""
+    match node:
+        case Filter():
+            inner = _pushed(node.input, condition)
+            return None if inner is None else replace(node, input=inner)
+        case Join():
+            read = columns_of(condition)
+            left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
+            if read <= left:
+                inner = _pushed(node.left, condition)
+                return None if inner is None else replace(node, left=inner)
+            if not node.is_inner:
+                return None
+            if read <= right:
+                inner = _pushed(node.right, condition)
+                return None if inner is None else replace(node, right=inner)
+            return replace(node, condition=conjunction((*_parts(node.condition), condition)))
+        case _:
+            return None
+
+
+def _parts(condition: Expr) -> tuple[Expr, ...]:
+    return () if condition == TRUE else conjuncts(condition)
+
+
+def two_levels(node: exp.Expr) -> Unsupported:
+    return Unsupported(
+        "a sub-select may read the block that it stands in, not one further out",
+        hint="Join the tables in one FROM, or compare the privacy unit at each level.",
+        span=span_of(node),
+    )
+
+
+def not_equated(node: exp.Expr, hint: str) -> NotPrivate:
+    return NotPrivate(
+        "a join of private rows must equate their privacy units",
+        detail="Otherwise a joined row belongs to two units.",
+        hint=hint,
+        span=span_of(node),
+    )
+
+
+def equate_hint(left: Scope, right: Scope, word: str = "ON") -> str:
+    """A condition that would do: columns of both sides that lead to the unit alike."""
+    theirs = _linked(right)
+    for place, column in sorted(_linked(left), key=lambda found: not found[1].is_unit):
+        for other_place, other in theirs:
+            if column.links & other.links:
+                what = "on the privacy unit" if column.is_unit and other.is_unit else "along the foreign key"
+                return f"Join {what}: {word} {place} = {other_place}."
+    return "Join along the foreign keys that the schema declares."
+
+
+def _linked(scope: Scope) -> list[tuple[str, BoundColumn]]:
+    return [(f"{s.alias}.{c.name}", c) for s in scope.sources for c in s.columns if c.links]

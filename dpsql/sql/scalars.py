@@ -1,0 +1,155 @@
+"""Scalar sub-selects that read the block around them: an aggregate of the same unit's rows, or a row found by its key.
+
+    SELECT … (SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id) … FROM patients p
+    →  LEFT JOIN with PerUnit by patient_id: count rows; a missing count is 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpsql.errors import GroupingError, Unsupported
+from dpsql.plan.expr import Call, Column, Compare, Expr, Literal, conjunction
+from dpsql.plan.relations import Named, PerUnit, Project, UnitMeasure
+from dpsql.plan.walk import columns_of
+from dpsql.sql.aggregates import holds_aggregate, is_aggregate
+from dpsql.sql.bind_expr import bind_expr
+from dpsql.sql.choosing import PER_UNIT
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.names import BoundColumn, Scope, SourceScope, is_star
+from dpsql.sql.per_unit import GROUP, column_of, rebuilt
+from dpsql.sql.relation import Relation, two_levels
+from dpsql.sql.sources import known_table
+from dpsql.sql.unit_measures import bind_unit_measure
+from dpsql.types import BIGINT
+
+if TYPE_CHECKING:
+    from dpsql.sql.bind import Binder
+
+
+Equal = list[tuple[Expr, Expr]]
+"""What of the sub-select is equal to what of the outer block."""
+
+
+def bind_scalar(
+    binder: Binder, relation: Relation, select: exp.Select, inner: Relation, require_unit: Callable[[], None]
+) -> Expr:
+    """`inner` has the sub-select's rows, with the conditions that read the outer block aside."""
+    _check(select)
+    item = select.expressions[0].unalias()
+    equal = [_split(condition, relation, inner, select) for condition in inner.correlated]
+    require_unit()
+    if holds_aggregate(item):
+        return _aggregated(binder, relation, inner, equal, item)
+    return _looked_up(binder, relation, select, inner, equal, item)
+
+
+def _check(select: exp.Select) -> None:
+    if select.args.get("limit") is not None or select.args.get("offset") is not None:
+        raise Unsupported(
+            "LIMIT in a sub-select over private rows is not supported",
+            hint=f"Use MIN or MAX, or number each unit's rows and keep those with 1: {PER_UNIT}.",
+            span=span_of(select.args.get("limit") or select.args["offset"]),
+        )
+    for clause in ("group", "having", "distinct"):
+        if select.args.get(clause) is not None:
+            raise Unsupported(
+                f"{clause.upper().replace('GROUP', 'GROUP BY')} in a sub-select that gives one value is not supported",
+                hint="Join with the grouped rows in FROM instead.",
+                span=span_of(select.args[clause]),
+            )
+    only(select, "expressions", "from_", "joins", "where", "order", "windows")
+    if len(select.expressions) != 1 or is_star(select.expressions[0]):
+        raise Unsupported("this sub-select must give one column", span=span_of(select))
+
+
+def _split(condition: Expr, relation: Relation, inner: Relation, select: exp.Select) -> tuple[Expr, Expr]:
+    """An equality of something of the sub-select with something of the outer block."""
+    if isinstance(condition, Compare) and condition.op == "=":
+        for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
+            if columns_of(one) <= inner.names and columns_of(one) and columns_of(other) <= relation.names:
+                return one, other
+    raise Unsupported(
+        "a sub-select that gives one value may be compared with the outer block by = only",
+        hint="Join the rows in FROM and aggregate there, or use a window function with PARTITION BY the unit.",
+        span=span_of(select.args["where"]),
+    )
+
+
+def _aggregated(
+    binder: Binder, relation: Relation, inner: Relation, equal: Equal, item: exp.Expr
+) -> Expr:
+    """One row per unit and compared values, joined to the rows that ask for it; no row means that nothing was counted.
+
+    Stability: the unit is equated by the conditions, so a row of the outer block meets its own unit's results only.
+    """
+    if inner.is_public:
+        raise Unsupported(
+            "an aggregate of public rows for each private row is not supported",
+            hint="Join with a sub-select in FROM that aggregates the public rows with GROUP BY.",
+            span=span_of(item),
+        )
+    measures: list[UnitMeasure] = []
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query | exp.Subquery | exp.Window):
+            raise Unsupported("this cannot stand beside an aggregate in a sub-select", span=span_of(node))
+        if is_aggregate(node):
+            measures.append(bind_unit_measure(node, binder.namer.name("measure"), inner.scope))
+            arg = measures[-1].arg
+            if arg is not None and not columns_of(arg) <= inner.names:
+                raise two_levels(node)
+            return column_of(measures[-1].name, node)
+        if isinstance(node, exp.Column) and inner.scope.lookup(node) in tuple(inner.scope.columns()):
+            raise GroupingError(f'column "{node.name}" must appear in an aggregate', span=span_of(node))
+        return rebuilt(node, rewrite)
+
+    above = rewrite(item)
+    keys = tuple(Named(binder.namer.name("key"), one) for one, _ in equal)
+    joined = [Compare("=", Column(key.name, key.expr.type), other) for key, (_, other) in zip(keys, equal, strict=True)]
+    relation.add_left(PerUnit(inner.node, keys, tuple(measures)), conjunction(tuple(joined)))
+    columns: list[BoundColumn] = []
+    for measure in measures:
+        column = Column(measure.name, measure.type)
+        if measure.function.startswith("count"):
+            column = relation.add_column(
+                binder.namer.name("count"), Call("coalesce", (column, Literal(0, BIGINT)), BIGINT)
+            )
+        columns.append(BoundColumn(measure.name, column))
+    return bind_expr(above, Scope((SourceScope(GROUP, tuple(columns)),), outer=relation.scope))
+
+
+def _looked_up(
+    binder: Binder, relation: Relation, select: exp.Select, inner: Relation, equal: Equal, item: exp.Expr
+) -> Expr:
+    """A row found by a unique key: there is at most one, and none gives NULL."""
+    if not _by_unique_key(binder, select, inner, [one for one, _ in equal]):
+        raise Unsupported(
+            "this sub-select may give more than one row",
+            hint="Aggregate, for example with MAX, or compare a column that the schema declares unique.",
+            span=span_of(item),
+        )
+    value = bind_expr(item, inner.scope)
+    if not columns_of(value) <= inner.names:
+        raise two_levels(item)
+    name = binder.namer.name("value")
+    keys = tuple(Named(binder.namer.name("key"), one) for one, _ in equal)
+    joined = [Compare("=", Column(key.name, key.expr.type), other) for key, (_, other) in zip(keys, equal, strict=True)]
+    relation.add_left(Project(inner.node, (*keys, Named(name, value))), conjunction(tuple(joined)))
+    return Column(name, value.type)
+
+
+def _by_unique_key(binder: Binder, select: exp.Select, inner: Relation, compared: list[Expr]) -> bool:
+    source = select.args["from_"].this
+    if select.args.get("joins") or not isinstance(source, exp.Table) or len(inner.scope.sources) != 1:
+        return False
+    if source.name.lower() in binder.ctes_of(select):
+        return False
+    if binder.outside is not None and binder.outside.is_named(source):
+        return False
+    table = known_table(binder.schema, source)
+    origins = {c.column.origin for c in inner.scope.columns() if c.column in compared}
+    return table is not None and any({f"{table.name}.{name}" for name in key} <= origins for key in table.unique)

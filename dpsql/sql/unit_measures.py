@@ -1,0 +1,118 @@
+"""Aggregates of one unit's rows: order-independent and exact, so that they are a function of the bag of its rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import TypeMismatch, Unsupported
+from dpsql.plan.expr import Case, Expr, Literal
+from dpsql.plan.relations import UnitMeasure
+from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.coerce import number_literal
+from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.names import Scope
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Type
+
+ANSWERED = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_AND, BOOL_OR and COUNT_IF"
+
+
+def bind_unit_measure(node: exp.Expr, name: str, scope: Scope) -> UnitMeasure:
+    if isinstance(node, exp.Filter):
+        only(node, "this", "expression")
+        only(node.expression, "this")
+        measure = bind_unit_measure(node.this, name, scope)
+        condition = bind_condition(node.expression.this, scope)
+        if measure.arg is None:
+            return UnitMeasure(name, "count", _where(condition, Literal(1, BIGINT)), BIGINT)
+        return UnitMeasure(name, measure.function, _where(condition, measure.arg), measure.type)
+    function, arg = function_and_arg(node, scope)
+    return UnitMeasure(name, function, arg, result_type(function, arg))
+
+
+def function_and_arg(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
+    """The plan's name of an aggregate, and its argument; None where rows are counted."""
+    match node:
+        case exp.Count():
+            return _count(node, scope)
+        case exp.CountIf():
+            only(node, "this")
+            return "count", _where(bind_condition(node.this, scope), Literal(1, BIGINT))
+        case exp.Sum() | exp.Avg():
+            only(node, "this")
+            return "sum" if isinstance(node, exp.Sum) else "mean", _number(node, scope)
+        case exp.Min() | exp.Max():
+            only(node, "this")
+            return node.key, _ordered(node, scope)
+        case exp.LogicalAnd() | exp.LogicalOr():
+            only(node, "this")
+            return "all" if isinstance(node, exp.LogicalAnd) else "any", bind_condition(node.this, scope)
+        case _:
+            raise Unsupported(
+                f"{spelled(node)} of each unit's rows is not supported",
+                hint=f"These are: {ANSWERED}.",
+                span=span_of(node),
+            )
+
+
+def result_type(function: str, arg: Expr | None) -> Type:
+    match function:
+        case "sum":
+            return BIGINT if arg is not None and arg.type.is_integer else DOUBLE
+        case "mean":
+            return DOUBLE
+        case "min" | "max":
+            assert arg is not None
+            return arg.type
+        case "all" | "any":
+            return BOOLEAN
+        case _:
+            return BIGINT
+
+
+def _count(node: exp.Count, scope: Scope) -> tuple[str, Expr | None]:
+    only(node, "this")
+    arg = node.this
+    if arg is None or isinstance(arg, exp.Star):
+        return "count_rows", None
+    if isinstance(arg, exp.Distinct):
+        only(arg, "expressions")
+        if len(arg.expressions) != 1:
+            raise Unsupported("COUNT(DISTINCT …) of several columns is not supported here",
+                              hint="Concatenate them as text.", span=span_of(arg))  # fmt: skip
+        return "count_distinct", bind_expr(arg.expressions[0], scope)
+    bound = bind_expr(arg, scope)
+    if isinstance(bound, Literal) and bound.value is not None:
+        return "count_rows", None
+    return "count", bound
+
+
+def _number(node: exp.Expr, scope: Scope) -> Expr:
+    arg = number_literal(bind_expr(_plain(node), scope), node.this)
+    if not arg.type.is_number:
+        raise TypeMismatch(f"{spelled(node)} needs numbers, not {arg.type}", span=span_of(node.this))
+    return arg
+
+
+def _ordered(node: exp.Expr, scope: Scope) -> Expr:
+    inner = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this  # DISTINCT changes nothing
+    arg = bind_expr(inner, scope)
+    if arg.type == BOOLEAN:
+        raise TypeMismatch(f"{spelled(node)} does not take boolean", hint="BOOL_AND and BOOL_OR do.",
+                           span=span_of(node.this))  # fmt: skip
+    return arg
+
+
+def _plain(node: exp.Expr) -> exp.Expr:
+    if isinstance(node.this, exp.Distinct | exp.Order):
+        raise Unsupported(
+            f"DISTINCT and ORDER BY within {spelled(node)} of each unit's rows are not supported",
+            hint="SELECT DISTINCT the unit and the column in a sub-select first.",
+            span=span_of(node.this),
+        )
+    inner: exp.Expr = node.this
+    return inner
+
+
+def _where(condition: Expr, arg: Expr) -> Expr:
+    """FILTER (WHERE c): the argument where c holds, NULL elsewhere, which no aggregate counts."""
+    return Case(((condition, arg),), Literal(None, arg.type), arg.type)

@@ -1,0 +1,204 @@
+"""Window functions over private rows: PARTITION BY contains the privacy unit, so each unit's rows are looked at alone.
+
+Ties cannot choose: where they could, the order is completed with all columns of the input (SOUNDNESS 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpsql.errors import GroupingError, InvalidSyntax, NotPrivate, Unsupported
+from dpsql.plan.expr import Case, Column, Expr, Literal
+from dpsql.plan.relations import Ordering, UnitWindow
+from dpsql.sql.aggregates import holds_aggregate
+from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.coerce import coerce
+from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.names import Scope
+from dpsql.sql.relation import Relation
+from dpsql.sql.unit_measures import function_and_arg, result_type
+from dpsql.types import BIGINT, INTEGER, Type
+
+if TYPE_CHECKING:
+    from dpsql.sql.bind import Binder
+
+RANKS: dict[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
+COPIES: dict[type[exp.Expr], str] = {
+    exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value", exp.LastValue: "last_value",
+    exp.NthValue: "nth_value",
+}  # fmt: skip
+MOST_ROWS = 10_000
+"""Rows that a frame, LAG or NTILE may count."""
+
+
+def bind_window(binder: Binder, relation: Relation, windows: Mapping[str, exp.Window], node: exp.Window) -> Column:
+    only(node, "this", "partition_by", "order", "spec", "alias", "over")
+    if holds_aggregate(node):
+        raise GroupingError("aggregates cannot stand in a window function here", span=span_of(node))
+    partition, order, spec = _definition(windows, node)
+    keys = _partition(partition, relation.scope, node)
+    orderings = tuple(_ordering(ordered, relation.scope) for ordered in order)
+    function, args, type_ = _function(node.this, relation.scope)
+    frame = None if spec is None else _frame(spec)
+    name = binder.namer.name(function)
+    return relation.add_window(UnitWindow(relation.node, name, function, args, keys, orderings, frame, type_))
+
+
+def refuse_windows(node: exp.Expr, where: str) -> None:
+    """Filters come before windows, so they cannot read them."""
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(part, exp.Window):
+            raise InvalidSyntax(
+                f"window functions cannot stand in {where}",
+                hint="Use QUALIFY, or filter in an outer SELECT.",
+                span=span_of(part),
+                sqlstate="42P20",
+            )
+
+
+def _definition(
+    windows: Mapping[str, exp.Window], node: exp.Window
+) -> tuple[list[exp.Expr], list[exp.Expr], exp.WindowSpec | None]:
+    """PARTITION BY, ORDER BY and frame, those of a named window included."""
+    order = node.args["order"].expressions if node.args.get("order") is not None else []
+    partition, spec = list(node.args.get("partition_by") or ()), node.args.get("spec")
+    alias = node.args.get("alias")
+    if alias is None:
+        return partition, list(order), spec
+    named = windows.get(alias.name.lower())
+    if named is None:
+        raise InvalidSyntax(f'window "{alias.name}" does not exist', span=span_of(alias), sqlstate="42704")
+    only(named, "this", "partition_by", "order", "spec", "alias")
+    first, second, third = _definition({n: w for n, w in windows.items() if w is not named}, named)
+    if partition or (order and second):
+        raise InvalidSyntax(f'window "{alias.name}" already has PARTITION BY or ORDER BY', span=span_of(node))
+    return first, second or list(order), spec or third
+
+
+def _partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple[Expr, ...]:
+    unit = False
+    keys: list[Expr] = []
+    for node in nodes:
+        inner = node
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, exp.Column) and scope.resolve(inner).is_unit:
+            unit = True
+        else:
+            keys.append(bind_expr(node, scope))
+    if not unit:
+        raise NotPrivate(
+            "a window function over private rows must have PARTITION BY the privacy unit",
+            detail="Otherwise one unit's rows decide about another's.",
+            hint=_unit_hint(scope),
+            span=span_of(window),
+        )
+    return tuple(keys)
+
+
+def _unit_hint(scope: Scope) -> str:
+    form = "aggregate first, with GROUP BY: window functions over aggregated rows are fine"
+    for source in scope.sources:
+        for column in source.columns:
+            if column.is_unit:
+                return f"Add PARTITION BY {source.alias}.{column.name}; or {form}."
+    return f"{form[0].upper()}{form[1:]}."
+
+
+def _ordering(node: exp.Expr, scope: Scope) -> Ordering:
+    only(node, "this", "desc", "nulls_first")
+    expr = bind_expr(node.this, scope)
+    return Ordering(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+def _function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    if type(node) in RANKS:
+        only(node)
+        return RANKS[type(node)], (), BIGINT
+    if type(node) in COPIES:
+        return _copy(node, scope)
+    if isinstance(node, exp.Ntile):
+        only(node, "this")
+        return "ntile", (_number(node.this, "NTILE"),), BIGINT
+    if isinstance(node, exp.Filter):
+        only(node, "this", "expression")
+        only(node.expression, "this")
+        return _filtered(node, scope)
+    if isinstance(node, exp.AggFunc) and not isinstance(node, exp.PercentRank | exp.CumeDist):
+        function, arg = function_and_arg(node, scope)
+        if function == "count_distinct":
+            raise Unsupported("DISTINCT in a window function is not supported", span=span_of(node))
+        return function, () if arg is None else (arg,), result_type(function, arg)
+    raise Unsupported(
+        f"{spelled(node)} is not supported as a window function over private rows",
+        hint="ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN"
+        " and MAX are.",
+        span=span_of(node),
+    )
+
+
+def _filtered(node: exp.Filter, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    function, args, type_ = _function(node.this, scope)
+    condition = bind_condition(node.expression.this, scope)
+    if function not in ("count_rows", "count", "sum", "mean", "min", "max", "any", "all"):
+        raise Unsupported(f"FILTER does not go with {spelled(node.this)}", span=span_of(node))
+    arg: Expr = args[0] if args else Literal(1, BIGINT)
+    kept = Case(((condition, arg),), Literal(None, arg.type), arg.type)
+    return "count" if function == "count_rows" else function, (kept,), type_
+
+
+def _copy(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    only(node, "this", "offset", "default")
+    arg = bind_expr(node.this, scope)
+    args: list[Expr] = [arg]
+    if node.args.get("offset") is not None:
+        args.append(_number(node.args["offset"], spelled(node)))
+    elif isinstance(node, exp.NthValue):
+        raise InvalidSyntax("NTH_VALUE takes a value and a number", span=span_of(node))
+    if node.args.get("default") is not None:
+        default = node.args["default"]
+        args.append(coerce(bind_expr(default, scope), arg.type, default))
+    return COPIES[type(node)], tuple(args), arg.type
+
+
+def _number(node: exp.Expr, what: str) -> Literal:
+    least = 1 if what in ("NTILE", "NTH_VALUE()") else 0
+    text = str(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
+    if not text.isdigit() or not least <= int(text) <= MOST_ROWS:
+        raise Unsupported(f"the number in {what} must be a literal between {least} and {MOST_ROWS}", span=span_of(node))
+    return Literal(int(text), INTEGER)
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def _frame(spec: exp.WindowSpec) -> str:
+    """A frame from literals only: an offset that is computed could raise for some rows."""
+    only(spec, "kind", "start", "start_side", "end", "end_side")
+    kind = str(spec.args.get("kind") or "").upper()
+    if kind not in ("ROWS", "RANGE"):
+        raise Unsupported(f"{kind} frames are not supported over private rows", hint="Use ROWS.", span=span_of(spec))
+    start = _edge(spec, "start", kind)
+    end = _edge(spec, "end", kind) if spec.args.get("end") is not None else "CURRENT ROW"
+    return f"{kind} BETWEEN {start} AND {end}"
+
+
+def _edge(spec: exp.WindowSpec, place: str, kind: str) -> str:
+    value, side = spec.args.get(place), str(spec.args.get(f"{place}_side") or "").upper()
+    if isinstance(value, str) and value.upper() == "CURRENT ROW":
+        return "CURRENT ROW"
+    if isinstance(value, str) and value.upper() == "UNBOUNDED" and side in ("PRECEDING", "FOLLOWING"):
+        return f"UNBOUNDED {side}"
+    if kind == "ROWS" and isinstance(value, exp.Expr) and side in ("PRECEDING", "FOLLOWING"):
+        return f"{_number(value, 'a frame').value} {side}"
+    raise Unsupported(
+        f"this {kind} frame is not supported over private rows",
+        hint="For example: ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.",
+        span=span_of(spec),
+    )
