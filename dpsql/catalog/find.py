@@ -14,16 +14,22 @@ def is_catalog(schema_name: str) -> bool:
     return schema_name.lower() in _BY_SCHEMA
 
 
+def place_of(schema: Schema, schema_name: str, table_name: str) -> str | None:
+    """The catalog's schema in which a table is looked up; pg_catalog's need no qualifier."""
+    if schema_name:
+        return schema_name.lower() if is_catalog(schema_name) else None
+    own = any(table.name.lower() == table_name.lower() for table in schema.tables)
+    return "pg_catalog" if not own and table_name.lower() in pg_catalog.TABLES else None
+
+
 def names(schema_name: str) -> tuple[str, ...]:
     return tuple(_BY_SCHEMA[schema_name.lower()])
 
 
 def find(schema: Schema, who: Identity, schema_name: str, table_name: str) -> CatalogTable | None:
-    """The rows of a catalog's table; pg_catalog's need no qualifier, unless the schema has such a table."""
-    if not schema_name:
-        own = any(table.name.lower() == table_name.lower() for table in schema.tables)
-        return None if own else find(schema, who, "pg_catalog", table_name)
-    build = _BY_SCHEMA.get(schema_name.lower(), {}).get(table_name.lower())
+    """The rows of a catalog's table."""
+    place = place_of(schema, schema_name, table_name)
+    build = None if place is None else _BY_SCHEMA[place].get(table_name.lower())
     return None if build is None else build(schema, who)
 
 

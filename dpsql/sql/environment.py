@@ -62,9 +62,12 @@ def _function(node: exp.Expr) -> str | None:
             return name
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower()
-    # PostgreSQL reads current_role as a function too; the parser takes it for a column.
-    is_role = isinstance(node, exp.Column) and not node.table and not node.this.quoted
-    return "current_role" if is_role and node.name.lower() == "current_role" else None
+    # PostgreSQL reads current_role and user as functions too; the parser takes them for columns, which user may be.
+    if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier) or node.this.quoted:
+        return None
+    name, select = node.name.lower(), node.find_ancestor(exp.Select)
+    is_user = name == "user" and select is not None and select.args.get("from_") is None
+    return name if name == "current_role" or is_user else None
 
 
 def _positions(node: exp.Expr) -> dict[str, object]:

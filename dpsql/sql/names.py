@@ -150,6 +150,8 @@ class Scope:
         names = [column.name for column in self.columns()]
         close = get_close_matches(node.name, names, n=1)
         hint = f'Perhaps you meant "{close[0]}".' if close else f"Columns here: {', '.join(names)}."
+        if node.this.quoted and not node.table and not close:
+            hint = f"Double quotes are for names; text stands in single quotes: '{node.name}'."
         return UnknownColumn(f'column "{node.name}" does not exist', hint=hint, span=span_of(node))
 
     def _qualified_names(self, name: str) -> list[str]:

@@ -65,7 +65,7 @@ def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) > 1:
         raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.")
-    tree = statements[0]
+    tree = statements[0] if not isinstance(statements[0], exp.Values) else _selected(statements[0])
     if not isinstance(tree, exp.Query):
         raise InvalidSyntax("only SELECT is a query", span=Span(tokens[0].start, tokens[0].end + 1))
     if options is not None and not isinstance(tree, exp.Select):
@@ -73,6 +73,14 @@ def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
                           hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree(tree)
     return Parsed(tree, options or ())
+
+
+def _selected(values: exp.Values) -> exp.Select:
+    """VALUES as a statement of its own, with the names that PostgreSQL gives its columns."""
+    width = max((len(row.expressions) for row in values.expressions if isinstance(row, exp.Tuple)), default=1)
+    names = [exp.to_identifier(f"column{number}") for number in range(1, width + 1)]
+    values.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return exp.select("*").from_(values)
 
 
 def tokenize(sql: str) -> list[Token]:

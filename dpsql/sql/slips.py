@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax
 from dpsql.span import Span
+from dpsql.sql.dialect import span_of
 
 _KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "JOIN", "UNION", "BETWEEN",
              "DISTINCT", "VALUES", "WITH", "INNER", "LEFT", "USING", "WINDOW", "PARTITION", "OVER")  # fmt: skip
@@ -59,6 +61,20 @@ def _hint(words: list[Token], place: int | None, why: str) -> str | None:
         or _quotes(here)
         or _missing_comma(before, here)
     )
+
+
+def refuse_slips(tree: exp.Expr) -> None:
+    """What can be read, but never means what was written."""
+    for node in tree.find_all(exp.EQ, exp.NEQ):
+        sides = (node.this, node.expression)
+        if any(isinstance(side, exp.Null) for side in sides):
+            other = next((side for side in sides if not isinstance(side, exp.Null)), node.this)
+            word = "IS NULL" if isinstance(node, exp.EQ) else "IS NOT NULL"
+            raise InvalidSyntax(
+                "a comparison with NULL is never true",
+                hint=f"Write {other.sql(dialect='postgres')} {word}.",
+                span=span_of(node),
+            )
 
 
 def misspelt(token: Token | None) -> str | None:

@@ -15,7 +15,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.catalog.find import find as find_catalog
-from dpsql.catalog.find import is_catalog
+from dpsql.catalog.find import names as catalog_names
+from dpsql.catalog.find import place_of
 from dpsql.catalog.identity import Identity
 from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.plan.relations import Field
@@ -167,8 +168,8 @@ class _Splitter:
         kinds = [self._source_ownership(source, env) for source in sources]
         if Ownership.OWNED not in kinds:
             blocks = [self._source(source, env) for source in sources]
+            name_outputs(select)  # by what was written, before sub-selects are replaced
             self._nested(select, env)
-            name_outputs(select)
             outputs = typed_outputs(select, sources, blocks)
             released = any(block.ownership is Ownership.RELEASED for block in blocks)
             return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
@@ -262,6 +263,8 @@ class _Splitter:
 
     def ownership(self, query: exp.Expr, env: Environment) -> Ownership:
         """What a query would be, before anything is made of it."""
+        if id(query) in self.state.inner:  # it has been made into something
+            return self.state.inner[id(query)][1].ownership
         if isinstance(query, exp.Subquery):
             return self.ownership(query.this, env)
         if isinstance(query, exp.Table | exp.Values | exp.Unnest | exp.Lateral):
@@ -295,7 +298,7 @@ class _Splitter:
         known = self.named(source, env)
         if known is not None:
             return known.ownership
-        if is_catalog(source.db.lower()):
+        if place_of(self.state.schema, source.db, source.name) is not None:
             return Ownership.PUBLIC
         return Ownership.PUBLIC if find_table(self.state.schema, source).public else Ownership.OWNED
 
@@ -340,11 +343,13 @@ class _Splitter:
 
     def _public(self, source: exp.Table) -> Block:
         """A public table, or one of the catalog: read whole into the sandbox, under a name of ours."""
-        place = source.db.lower() if is_catalog(source.db.lower()) else ""
+        place = place_of(self.state.schema, source.db, source.name) or ""
         if place:
             found = find_catalog(self.state.schema, self.who, place, source.name.lower())
             if found is None:
-                raise UnknownTable(f'table "{source.db}.{source.name}" does not exist', span=span_of(source))
+                raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
+                                   hint=f"Known of it: {', '.join(catalog_names(place))}.",
+                                   span=span_of(source))  # fmt: skip
             table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in found.columns)
         else:
             declared = find_table(self.state.schema, source)
@@ -354,6 +359,7 @@ class _Splitter:
         )
         if source.args.get("alias") is None:
             source.set("alias", exp.TableAlias(this=exp.to_identifier(source.name, quoted=True)))
+        source.meta["read"] = True
         source.set("this", exp.to_identifier(read.name))
         source.set("db", None)
         source.set("catalog", None)

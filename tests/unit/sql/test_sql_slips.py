@@ -2,9 +2,12 @@
 
 import pytest
 
-from dpsql.errors import InvalidSyntax, Unsupported
+from dpsql.errors import InvalidSyntax, UnknownColumn, Unsupported
+from dpsql.schema.model import Resolved
 from dpsql.sql.parse import parse
 from dpsql.sql.refused import FAMILIES
+from dpsql.sql.slips import refuse_slips
+from dpsql.sql.split import split
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,29 @@ def test_statements_of_other_families_say_why(word: str) -> None:
 
 def test_semicolons_and_comments_at_the_end_are_fine() -> None:
     assert parse("SELECT 1;; -- done\n;").sql() == "SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [("sex = NULL", "sex IS NULL"), ("NULL <> sex", "sex IS NOT NULL"), ("sex = ?", "sex IS NULL")],
+)
+def test_a_comparison_with_null_is_pointed_at(condition: str, hint: str) -> None:
+    sql = f"SELECT COUNT(*) FROM patients WHERE {condition}"
+    with pytest.raises(InvalidSyntax, match="never true") as caught:
+        refuse_slips(parse(sql, [None] if "?" in sql else []))
+    assert hint in (caught.value.hint or "") and caught.value.span is not None
+
+
+@pytest.mark.parametrize("condition", ["sex IS NULL", "sex IS NOT DISTINCT FROM NULL", "COALESCE(sex, NULL) = 'f'"])
+def test_other_uses_of_null_are_fine(condition: str) -> None:
+    refuse_slips(parse(f"SELECT COUNT(*) FROM patients WHERE {condition}"))
+
+
+def test_text_in_double_quotes_gets_a_hint(clinic: Resolved) -> None:
+    with pytest.raises(UnknownColumn) as caught:
+        split(parse('SELECT COUNT(*) FROM patients WHERE sex = "f"'), clinic.schema)
+    assert "'f'" in (caught.value.hint or "")
+
+
+def test_values_are_a_statement_with_names() -> None:
+    assert "column1, column2" in parse("VALUES (1, 'a'), (2, 'b')").sql()
