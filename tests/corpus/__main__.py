@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from corpus.ground import Ground, open_ground
+from corpus.ground import Ground
 from corpus.judge import REFUSED, REWORDED, RIGHT, VERDICTS, WRONG, WRONGLY_REFUSED, Verdict, judge
 from corpus.reader import Case, all_cases
 
-TRAPS = {"traps", "mistakes"}
-"""Categories whose statements nobody needs answered: they do not count for the share that is accepted."""
+BESIDES = {"traps", "mistakes", "around"}
+"""Categories that are no analysis: they do not count for the share that is answered."""
 
 
 def main(words: list[str]) -> int:
@@ -28,17 +27,10 @@ def main(words: list[str]) -> int:
 
 
 def run(cases: list[Case]) -> list[tuple[Case, Verdict]]:
-    judged: list[tuple[Case, Verdict]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        grounds: dict[str, Ground] = {}
-        for case in cases:
-            if case.file not in grounds:
-                place = Path(folder) / case.file
-                place.mkdir()
-                grounds[case.file] = open_ground(case.schema, place)
-            judged.append((case, judge(case, grounds[case.file])))
-        for ground in grounds.values():
-            ground.close()
+    grounds = {schema: Ground(schema) for schema in {case.schema for case in cases}}
+    judged = [(case, judge(case, grounds[case.schema])) for case in cases]
+    for ground in grounds.values():
+        ground.close()
     return judged
 
 
@@ -71,7 +63,7 @@ def summary(judged: list[tuple[Case, Verdict]]) -> list[str]:
     lines = [f"{'category':<14}" + "".join(f"{word:>24}" for word in VERDICTS)]
     for name, counts in [*rows.items(), ("all", total)]:
         lines.append(f"{name:<14}" + "".join(f"{counts[word]:>24}" for word in VERDICTS))
-    real = [(case, verdict) for case, verdict in judged if case.category not in TRAPS]
+    real = [(case, verdict) for case, verdict in judged if case.category not in BESIDES]
     asked = [verdict for case, verdict in real if not case.refused or case.directive("xfail")]
     right = sum(verdict.word == RIGHT for verdict in asked)
     refused = sum(verdict.word in (REFUSED, REWORDED) for _, verdict in real)

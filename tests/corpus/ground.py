@@ -6,14 +6,15 @@ rows that belong to a unit; the session's data has some beside them that do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import tempfile
 from pathlib import Path
 
 import duckdb
 from support.shop import Silence
 
 from dpsql.dataset import open_dataset
-from dpsql.session import Session
+from dpsql.session import Answer, Session
 
 HERE = Path(__file__).parent
 DIALECT = """
@@ -33,29 +34,70 @@ OWNED = {
 }
 
 
-@dataclass(frozen=True)
+STATEMENTS = 40
+"""So many statements one ledger pays for: they spend freely, so that what is chosen is chosen well."""
+
+
 class Ground:
-    session: Session
-    reference: duckdb.DuckDBPyConnection
+    """A new dataset wherever the last one's budget, or its patience with failures, may be at an end."""
+
+    def __init__(self, schema: str) -> None:
+        self.schema = schema
+        self.reference = open_reference(schema)
+        self._session: Session | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._asked = 0
+
+    def execute(self, sql: str) -> Answer:
+        if self._session is None or self._asked >= STATEMENTS:
+            self._reopen()
+        assert self._session is not None
+        self._asked += 1
+        return self._session.execute(sql)
+
+    def forget(self) -> None:
+        """Open a new one next time: a failure of the engine counts against the account."""
+        self._asked = STATEMENTS
 
     def close(self) -> None:
-        self.session.dataset.close()
+        self._close_session()
         self.reference.close()
+
+    def _reopen(self) -> None:
+        self._close_session()
+        self._folder = tempfile.TemporaryDirectory()
+        self._session, self._asked = open_session(self.schema, Path(self._folder.name)), 0
+
+    def _close_session(self) -> None:
+        if self._session is not None and self._folder is not None:
+            self._session.dataset.close()
+            self._folder.cleanup()
 
 
 def script(schema: str) -> str:
     return (HERE / "mix.sql").read_text(encoding="utf-8") + (HERE / f"{schema}.sql").read_text(encoding="utf-8")
 
 
-def open_ground(schema: str, folder: Path) -> Ground:
-    """A new ledger in `folder`, so that nothing is paid for already and the budget is whole."""
+def open_session(schema: str, folder: Path) -> Session:
     (folder / f"{schema}.yaml").write_text((HERE / f"{schema}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     with duckdb.connect(str(folder / f"{schema}.duckdb")) as connection:
         connection.execute(script(schema))
-    return Ground(Session(open_dataset(folder / f"{schema}.yaml"), sampler=Silence()), open_reference(schema))
+    return Session(open_dataset(folder / f"{schema}.yaml"), sampler=Silence())
 
 
 def open_reference(schema: str) -> duckdb.DuckDBPyConnection:
     reference = duckdb.connect(":memory:")
     reference.execute(DIALECT + script(schema) + OWNED[schema])
     return reference
+
+
+class EngineLog(logging.Handler):
+    """What the engine's log says of the last failure: for us, who may know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = ""
+        logging.getLogger("dpsql.engine").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = str(record.exc_info[1]) if record.exc_info else record.getMessage()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from corpus.compare import difference, tolerance
-from corpus.ground import Ground
+from corpus.ground import EngineLog, Ground
 from corpus.reader import Case
 
-from dpsql.errors import Error, InternalError, OperationalError
+from dpsql.errors import EngineFailed, Error, InternalError, OperationalError
 
 RIGHT = "right"
 REFUSED = "refused as expected"
 REWORDED = "refused in other words"
 WRONGLY_REFUSED = "wrongly refused"
 WRONG = "WRONG"
+LOG = EngineLog()
 VERDICTS = (RIGHT, REFUSED, REWORDED, WRONGLY_REFUSED, WRONG)
 
 
@@ -32,7 +33,10 @@ class Verdict:
 
 def judge(case: Case, ground: Ground) -> Verdict:
     try:
-        answer = ground.session.execute(case.sql)
+        answer = ground.execute(case.sql)
+    except EngineFailed as error:
+        ground.forget()
+        return Verdict(WRONG, f"{refusal(error)}\n{LOG.last}")
     except Error as error:
         return _refusal(case, error)
     except Exception as error:  # whatever else comes out is a bug of ours, and a finding

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from corpus.compare import Tolerance, difference
-from corpus.ground import Ground, open_ground
+from corpus.ground import Ground
 from corpus.judge import judge, refusal
 from corpus.reader import Case, all_cases, files, read, write
 
@@ -21,14 +21,13 @@ Grounds = Callable[[Case], Ground]
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
-    """One dataset per file of cases, so that no budget runs out."""
+def ground() -> Iterator[Grounds]:
     opened: dict[str, Ground] = {}
 
     def find(case: Case) -> Ground:
-        if case.file not in opened:
-            opened[case.file] = open_ground(case.schema, Path(tmp_path_factory.mktemp(case.file)))
-        return opened[case.file]
+        if case.schema not in opened:
+            opened[case.schema] = Ground(case.schema)
+        return opened[case.schema]
 
     yield find
     for each in opened.values():
@@ -72,7 +71,7 @@ def _rewritten(case: Case, ground: Grounds) -> Case:
     if not case.refused:
         return case
     try:
-        ground(case).session.execute(case.sql)
+        ground(case).execute(case.sql)
     except Error as error:
         return case.with_error(refusal(error))
     return case

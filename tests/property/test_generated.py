@@ -8,37 +8,37 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 from random import Random
 
+import pytest
 from corpus.compare import Tolerance, same
 from corpus.generator import Statement, generate
-from corpus.ground import Ground, open_ground
+from corpus.ground import Ground
 
 from dpsql.errors import DataError, Error, InternalError, OperationalError
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
 SEED = int(os.environ.get("DPSQL_SEED", "1"))
-PER_GROUND = 200
-"""Statements that one ledger pays for."""
-
 FEW = 12
 """Keys that so few units share may be left out by partition selection."""
 
 
-def test_generated_statements(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def hospital() -> Iterator[Ground]:
+    ground = Ground("hospital")
+    yield ground
+    ground.close()
+
+
+def test_generated_statements(hospital: Ground) -> None:
     outcomes: Counter[str] = Counter()
     broken: list[str] = []
-    for start in range(0, TRIALS, PER_GROUND):
-        folder = tmp_path / str(start)
-        folder.mkdir()
-        ground = open_ground("hospital", folder)
-        for seed in range(SEED + start, SEED + min(start + PER_GROUND, TRIALS)):
-            outcome, why = tried(generate(Random(seed)), ground)
-            outcomes[outcome] += 1
-            if outcome == "WRONG":
-                broken.append(f"seed {seed}: {why}")
-        ground.close()
+    for seed in range(SEED, SEED + TRIALS):
+        outcome, why = tried(generate(Random(seed)), hospital)
+        outcomes[outcome] += 1
+        if outcome == "WRONG":
+            broken.append(f"seed {seed}: {why}")
     shares = ", ".join(f"{name} {count} ({100 * count / TRIALS:.1f} %)" for name, count in outcomes.most_common())
     print(f"\n{TRIALS} statements: {shares}")
     assert not broken, "\n\n".join(broken[:20])
@@ -47,8 +47,9 @@ def test_generated_statements(tmp_path: Path) -> None:
 
 def tried(statement: Statement, ground: Ground) -> tuple[str, str]:
     try:
-        ours = ground.session.execute(statement.sql).rows
+        ours = ground.execute(statement.sql).rows
     except (InternalError, OperationalError, DataError) as error:
+        ground.forget()
         return "WRONG", f"{statement.sql}\n{type(error).__name__}: {error}"
     except Error as error:
         return f"refused: {error.message}" if os.environ.get("DPSQL_REFUSALS") else "refused", ""
@@ -91,12 +92,10 @@ def test_the_comparison_can_fail() -> None:
     assert unlike(Statement("", "", keys=0), [(4,)], [(5,)])
 
 
-def test_generated_statements_are_sql_that_duckdb_reads(tmp_path: Path) -> None:
+def test_generated_statements_are_sql_that_duckdb_reads(hospital: Ground) -> None:
     """Both forms, so that a statement is never refused because it was nonsense."""
-    ground = open_ground("hospital", tmp_path)
     for seed in range(SEED, SEED + 60):
         statement = generate(Random(seed))
-        asked = ground.reference.execute(statement.sql).fetchall()
-        counted = ground.reference.execute(statement.reference).fetchall()
+        asked = hospital.reference.execute(statement.sql).fetchall()
+        counted = hospital.reference.execute(statement.reference).fetchall()
         assert len(asked) == len(counted), statement.sql
-    ground.close()

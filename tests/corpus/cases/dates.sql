@@ -65,6 +65,7 @@ WHERE p.birth_date < DATE '2010-01-01' AND p.birth_date >= DATE '1934-01-01'
 GROUP BY 1 ORDER BY 1
 
 -- case: decade of birth
+-- empty: decade
 SELECT EXTRACT(DECADE FROM birth_date) * 10 AS decade, COUNT(*) FROM patients WHERE birth_date < DATE '2010-01-01' GROUP BY 1 ORDER BY 1
 
 -- case: days between two dates
@@ -90,6 +91,7 @@ SELECT COUNT(*) FROM visits WHERE arrived BETWEEN TIME '08:00' AND TIME '16:30'
 SELECT DATE_TRUNC('month', logged) AS month, COUNT(*) AS n FROM visits WHERE logged >= '2023-02-01T00:00:00Z' AND logged < '2023-06-01T00:00:00Z' GROUP BY 1 ORDER BY 1
 
 -- case: delay between two timestamps in minutes
+-- tolerance: 0.01
 SELECT kind, AVG(EXTRACT(EPOCH FROM logged::timestamp - admitted) / 60) AS minutes FROM visits WHERE logged IS NOT NULL GROUP BY kind ORDER BY kind
 
 -- case: this year against last, by CASE

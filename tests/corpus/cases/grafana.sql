@@ -1,14 +1,14 @@
 -- What Grafana panels send, macros expanded.
 
--- case: a time series by hour
+-- case: a time series by day
 -- empty: time
-SELECT floor(extract(epoch from admitted)/3600)*3600 AS "time", count(*) AS value
+SELECT floor(extract(epoch from admitted)/86400)*86400 AS "time", count(*) AS value
 FROM visits
-WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-01T23:59:59Z'
+WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-08-31T23:59:59Z'
 GROUP BY 1
 ORDER BY 1
 ---- duckdb
-SELECT floor(extract(epoch from admitted)/3600)*3600 AS "time", count(*) AS value FROM visits WHERE admitted BETWEEN '2024-06-01 00:00:00' AND '2024-06-01 23:59:59' GROUP BY 1 ORDER BY 1
+SELECT floor(extract(epoch from admitted)/86400)*86400 AS "time", count(*) AS value FROM visits WHERE admitted BETWEEN '2024-06-01 00:00:00' AND '2024-08-31 23:59:59' GROUP BY 1 ORDER BY 1
 
 -- case: a time series by day and metric
 -- empty: time, metric

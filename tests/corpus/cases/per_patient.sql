@@ -12,6 +12,7 @@ SELECT CASE WHEN n >= 15 THEN 'frequent' WHEN n >= 8 THEN 'regular' ELSE 'rare' 
 FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t GROUP BY 1 ORDER BY 1
 
 -- case: how much each patient paid, averaged by sex
+-- tolerance: 0.01%
 SELECT p.sex, AVG(t.total) AS mean_total
 FROM (SELECT patient_id, SUM(paid) AS total FROM visits GROUP BY patient_id) t JOIN patients p ON p.patient_id = t.patient_id
 GROUP BY p.sex ORDER BY p.sex NULLS LAST
@@ -72,9 +73,11 @@ FROM (
   WHERE e.kind = 'emergency' AND e.nights > 7 GROUP BY e.patient_id) f
 
 -- case: any and all, per patient
+-- empty: ever_urgent
 SELECT ever_urgent, COUNT(*) FROM (SELECT patient_id, BOOL_OR(urgent) AS ever_urgent FROM visits GROUP BY patient_id) t GROUP BY 1 ORDER BY 1
 
 -- case: a ratio per patient, then its mean
+-- tolerance: 0.01%
 SELECT AVG(share) AS mean_share
 FROM (SELECT patient_id, SUM(urgent::int) * 1.0 / COUNT(*) AS share FROM visits GROUP BY patient_id) t
 
@@ -148,8 +151,13 @@ SELECT COUNT(DISTINCT patient_id) AS reached
 FROM (SELECT patient_id, SUM(nights) OVER (PARTITION BY patient_id ORDER BY admitted, visit_id) AS so_far FROM visits) t WHERE so_far >= 60
 
 -- case: a visit's share of what its patient paid
+SELECT kind, AVG(CLIP(paid / NULLIF(total, 0), 0, 1)) AS share
+FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS total FROM visits) t GROUP BY kind ORDER BY kind
+
+-- case: a visit's share of what its patient paid, without bounds
 SELECT kind, AVG(paid / NULLIF(total, 0)) AS share
 FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS total FROM visits) t GROUP BY kind ORDER BY kind
+---- error
 
 -- case: sessions by gaps of ninety days
 SELECT AVG(episodes) AS episodes

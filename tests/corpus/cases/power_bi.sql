@@ -38,6 +38,7 @@ from (select "rating" from "public"."visits" "$Table") "rows"
 
 -- case: two tables
 -- order: any
+-- empty: building
 select "_"."building", "_"."a0"
 from (
   select "rows"."building" as "building", sum("rows"."nights") as "a0"

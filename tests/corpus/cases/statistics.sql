@@ -63,7 +63,7 @@ SELECT PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY nights DESC) AS top FROM visi
 SELECT PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY cost) - PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost) AS iqr FROM visits
 
 -- case: minimum and maximum of a number
--- tolerance: 1
+-- tolerance: 100
 SELECT MIN(cost) AS least, MAX(cost) AS most FROM visits
 
 -- case: minimum and maximum of an integer per group

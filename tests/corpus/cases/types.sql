@@ -87,6 +87,7 @@ SELECT ROUND(weight, -1) AS tens, COUNT(*) AS n FROM patients WHERE weight >= 25
 SELECT CEIL(nights / 5.0) AS weeks, COUNT(*) FROM visits WHERE nights <= 10 GROUP BY 1 ORDER BY 1
 
 -- case: sign and modulo
+-- empty: side, odd
 SELECT SIGN(nights - 6) AS side, MOD(nights, 2) AS odd, COUNT(*) FROM visits WHERE nights < 12 GROUP BY 1, 2 ORDER BY 1, 2
 
 -- case: body mass index
