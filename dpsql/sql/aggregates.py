@@ -32,13 +32,14 @@ from dpsql.sql.choices import NAMED_CHOICES, bind_choice, bind_within_group, is_
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, Type, sum_type
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, Type, sum_type
 
 ANSWERED = (
     "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
     "VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP, COVAR_SAMP, CORR, REGR_SLOPE and its like, BOOL_AND, BOOL_OR"
 )
-_WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile)
+_WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile,
+                exp.Grouping)  # fmt: skip
 _SHOWN = frozenset({"arbitrary", "first", "last"})
 _LISTED = frozenset({"list", "listagg"})
 _NAMED = frozenset({"every", "mean"}) | NAMED_CHOICES | _SHOWN | _LISTED
@@ -225,7 +226,7 @@ def _pair(function: PairFunction) -> Callable[[exp.Expr, Scope], Measure]:
 def _truth(every: bool) -> Callable[[exp.Expr, Scope], Measure]:
     def bind(node: exp.Expr, scope: Scope) -> Measure:
         arg = _only_argument(node)
-        return Truth(Cast(bind_condition(arg, scope), BIGINT), every, span_of(node), _text(arg))
+        return Truth(Cast(bind_condition(arg, scope), INTEGER), every, span_of(node), _text(arg))
 
     return bind
 

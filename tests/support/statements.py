@@ -67,6 +67,29 @@ SELECT SUM(COALESCE(qty, 0)), SUM(COALESCE(amount, 1)), COUNT(NULLIF(qty, 3)) FR
 SELECT SUM(GREATEST(qty, 0)), SUM(LEAST(qty, 5)), SUM(ROUND(amount)), SUM(FLOOR(amount)), SUM(CEIL(amount)) FROM orders
 SELECT SUM(CLIP(amount, 0, 100)), AVG(CLIP(qty, 0, 5)) FROM orders
 SELECT SUM(CAST(paid AS INTEGER)), SUM(CAST(qty AS DOUBLE) / 2) FROM orders
+SELECT VAR_POP(amount), VAR_SAMP(amount), VARIANCE(qty), STDDEV(amount), STDDEV_POP(qty), STDDEV_SAMP(qty) FROM orders
+SELECT COUNT(*), COUNT(amount), SUM(amount), AVG(amount), STDDEV(amount) FROM orders
+SELECT kind, COUNT(*), VAR_SAMP(qty), SUM(qty), AVG(qty), COUNT(qty) FROM orders GROUP BY kind ORDER BY kind
+SELECT STDDEV(amount) FILTER (WHERE paid), VAR_POP(qty) FILTER (WHERE kind = 'web') FROM orders
+SELECT CORR(amount, amount + qty), REGR_SLOPE(amount, amount + qty), REGR_R2(amount + qty, amount) FROM orders
+SELECT REGR_COUNT(amount, qty), REGR_AVGX(amount, qty), REGR_AVGY(amount, qty), REGR_SXX(amount, qty), REGR_SYY(amount, qty) FROM orders
+SELECT REGR_COUNT(qty, amount), COUNT(*) FROM orders
+SELECT COVAR_POP(qty, qty * 2), COVAR_SAMP(qty, 3 - qty), REGR_SXY(qty, qty), REGR_INTERCEPT(qty * 2 + 1, qty) FROM orders
+SELECT kind, CORR(qty, qty * 2 - 1), COVAR_POP(qty, qty) FILTER (WHERE paid) FROM orders GROUP BY kind ORDER BY kind
+SELECT COUNT(DISTINCT city), COUNT(DISTINCT qty), SUM(DISTINCT qty), AVG(DISTINCT qty), COUNT(DISTINCT note) FROM orders
+SELECT SUM(DISTINCT amount), AVG(DISTINCT price), COUNT(DISTINCT made), COUNT(DISTINCT paid) FROM orders
+SELECT kind, COUNT(DISTINCT city), COUNT(DISTINCT uid), COUNT(*) FROM orders GROUP BY kind ORDER BY kind
+SELECT city, COUNT(DISTINCT kind), COUNT(DISTINCT qty) FROM orders GROUP BY city ORDER BY city
+SELECT COUNT(DISTINCT city) FILTER (WHERE qty > 18), SUM(DISTINCT qty) FILTER (WHERE NOT paid) FROM orders
+SELECT COUNT(DISTINCT uid) FILTER (WHERE qty > 18), COUNT(DISTINCT uid) FILTER (WHERE amount < 0), COUNT(DISTINCT uid) FROM orders
+SELECT kind, COUNT(DISTINCT uid) FILTER (WHERE paid) FROM orders GROUP BY kind ORDER BY kind
+SELECT COUNT(DISTINCT (city, kind)), COUNT(DISTINCT (city, qty)), COUNT(DISTINCT qty + 1) FROM orders
+SELECT COUNT(DISTINCT region), COUNT(DISTINCT age), AVG(DISTINCT age), COUNT(DISTINCT joined) FROM people
+SELECT BOOL_AND(paid), BOOL_OR(paid), BOOL_AND(qty >= -5), BOOL_OR(qty > 5), BOOL_OR(amount < -1000) FROM orders
+SELECT kind, BOOL_OR(paid), BOOL_AND(paid) FILTER (WHERE paid) FROM orders GROUP BY kind ORDER BY kind
+SELECT COUNT_IF(paid), COUNTIF(qty > 3), SUM(paid::int), AVG(paid::int), COUNT_IF(qty > 3) FILTER (WHERE paid) FROM orders
+SELECT APPROX_COUNT_DISTINCT(kind), MEAN(amount) FROM orders
+SELECT kind, SUM(amount) / COUNT(DISTINCT city) AS per_city, SQRT(VAR_POP(qty)) AS s FROM orders GROUP BY kind ORDER BY kind
 SELECT kind, COUNT(*) FROM orders GROUP BY kind HAVING COUNT(*) > 700 ORDER BY kind
 SELECT kind, AVG(amount) FROM orders GROUP BY kind HAVING SUM(qty) > 0 AND kind <> 'web' ORDER BY kind
 SELECT city, COUNT(*) AS n FROM orders GROUP BY city ORDER BY n DESC, city OFFSET 2 LIMIT 2

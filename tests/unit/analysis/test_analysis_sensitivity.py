@@ -5,11 +5,11 @@ from math import isqrt
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring, claims, row_norm, selection_keys
+from dpsql.analysis.sensitivity import Neighboring, claims, selection_keys
 from dpsql.errors import InternalError, UnboundedContribution
+from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.expr import ONE, Column, Quantise
-from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
-from dpsql.plan.nodes import CountUnits, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
 from dpsql.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.schema.domain import Domain
@@ -51,12 +51,12 @@ def weighted(bundle: Bundle, norm: Norm, rows: int = 5, keys: tuple[str, ...] = 
     return Sum(Weigh(scan(unique=False), keys, rows, norm), ("k",), (bundle,))
 
 
-def test_one_row_of_each_bundle() -> None:
-    assert row_norm(COUNT) == 1
-    assert row_norm(SumBundle("s", values(-7, 3))) == 7
-    assert row_norm(SumBundle("s", values(2, 9))) == 9
-    assert row_norm(SumBundle("s", values(0, 0))) == 1  # never 0: noise is drawn even where nothing can move
-    assert row_norm(MomentBundle("a", "b", None, values(-7, 3))) == 10
+VARIANCE = VarianceBundle("r", "s", "l", values(-1, 4))
+COVARIANCE = CovarianceBundle(("r", "aa", "a", "b", "bb", "ab"), values(-1, 4), values(0, 5), (1, 1))
+
+
+def test_noise_is_drawn_even_where_nothing_can_move() -> None:
+    assert claimed(one_row(SumBundle("s", values(0, 0)))) == Sensitivity(1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,9 @@ def test_one_row_of_each_bundle() -> None:
         (SumBundle("s", values(-7, 3)), True, Sensitivity(7, 49, 7)),
         (MomentBundle("a", "b", "m", values(0, 10)), True, Sensitivity(10, 100, 10)),
         (COUNT, False, Sensitivity(1, 1, 1)),
+        # W = 5: squares are 25.
+        (VARIANCE, True, Sensitivity(50, 1250, 25)),
+        (COVARIANCE, False, Sensitivity(125, 3125, 25)),
     ],
 )
 def test_add_remove_moves_cells_by_one_contribution(bundle: Bundle, keyed: bool, expected: Sensitivity) -> None:
@@ -83,6 +86,8 @@ def test_add_remove_moves_cells_by_one_contribution(bundle: Bundle, keyed: bool,
         # A signed cell moves from -9 to 9, even alone.
         (SumBundle("s", values(-9, 3)), False, Sensitivity(18, 324, 18)),
         (SumBundle("s", values(-9, 3)), True, Sensitivity(18, 324, 18)),
+        (VARIANCE, False, Sensitivity(100, 5000, 50)),
+        (COVARIANCE, True, Sensitivity(250, 12500, 50)),
         # Two cells: (10, 0) becomes (0, 10).
         (MomentBundle("a", "b", None, values(0, 10)), False, Sensitivity(20, 200, 10)),
     ],
@@ -105,6 +110,14 @@ def test_weights_of_the_l1_norm_bound_all_norms_by_rows() -> None:
     assert claimed(weighted(SumBundle("s", values(-7, 3)), Norm.L1)) == Sensitivity(7 * most, (7 * most) ** 2, 7 * most)
 
 
+def test_weights_multiply_each_norm_of_a_row_by_its_own() -> None:
+    """The L2 norm of a row of several cells is below its L1 norm."""
+    most = 5 * ONE
+    assert claimed(weighted(VARIANCE, Norm.L1)) == Sensitivity(50 * most, 1250 * most**2, 25 * most)
+    moved = claimed(weighted(COVARIANCE, Norm.L2))
+    assert (moved.l2_squared, moved.linf) == (3125 * most**2, 25 * most)
+
+
 def test_weights_of_the_l2_norm_bound_the_l2_norm_and_each_cell() -> None:
     moved = claimed(weighted(COUNT, Norm.L2))
     assert (moved.l2_squared, moved.linf) == ((5 * ONE) ** 2, 5 * ONE)
@@ -113,7 +126,7 @@ def test_weights_of_the_l2_norm_bound_the_l2_norm_and_each_cell() -> None:
 @pytest.mark.parametrize("groups", [2, 26, 400, 5_000])
 def test_weights_of_the_l2_norm_bound_the_l1_norm_too(groups: int) -> None:
     """The worst case for L1: one row in each group, of weight 5 * 2^16 // (ceil(sqrt(groups)) + 1), at most 2^16."""
-    listed = Listed((KEY,), tuple((str(number),) for number in range(groups)))
+    listed = Listed((ListedRows((KEY,), tuple((str(number),) for number in range(groups))),))
     (claim,) = claims(gather(weighted(COUNT, Norm.L2), listed=listed), ADD_REMOVE)
     weight = min(ONE, 5 * ONE // (isqrt(groups - 1) + 2))
     assert groups * weight <= claim.sensitivity.l1
@@ -143,6 +156,27 @@ def test_weights_for_finer_groups_than_the_sums_are_refused() -> None:
         claimed(part)
 
 
+# --- distinct values -------------------------------------------------------------------------------------------------
+
+
+def distinct(bundle: Bundle, limit: int | None, unique: bool = False) -> Sum:
+    return Sum(Distinct(scan(unique), ("k",), ("x",), limit), ("k",), (bundle,))
+
+
+def test_a_unit_brings_as_many_distinct_values_as_it_may_keep() -> None:
+    """All in one group at worst: the norms are those of that many rows."""
+    assert claimed(distinct(COUNT, 4)) == Sensitivity(4, 16, 4)
+    assert claimed(distinct(SumBundle("s", values(-7, 3)), 4)) == Sensitivity(28, 28**2, 28)
+    assert claimed(distinct(COUNT, 4), CHANGE_ONE) == Sensitivity(8, 32, 4)
+    assert claimed(distinct(COUNT, 4), Neighboring(False, 3)) == Sensitivity(12, 144, 12)
+
+
+def test_without_a_limit_a_unit_brings_its_rows() -> None:
+    assert claimed(distinct(COUNT, None, unique=True)) == Sensitivity(1, 1, 1)
+    with pytest.raises(UnboundedContribution):
+        claimed(distinct(COUNT, None))
+
+
 # --- units per group -------------------------------------------------------------------------------------------------
 
 
@@ -152,7 +186,8 @@ def units(limit: int | None = None, unique: bool = False, one_row: bool = False,
 
 def test_units_count_once_in_each_group_that_they_reach() -> None:
     assert claimed(units(limit=8)) == Sensitivity(2, 2, 1)  # the list has two groups
-    (claim,) = claims(gather(units(limit=8), listed=Listed((KEY,), tuple((str(i),) for i in range(50)))), ADD_REMOVE)
+    many = Listed((ListedRows((KEY,), tuple((str(i),) for i in range(50))),))
+    (claim,) = claims(gather(units(limit=8), listed=many), ADD_REMOVE)
     assert claim.sensitivity == Sensitivity(8, 8, 1)
     assert claimed(units(unique=True, one_row=True)) == Sensitivity(1, 1, 1)
     assert claimed(units(limit=1), CHANGE_ONE) == Sensitivity(2, 2, 1)

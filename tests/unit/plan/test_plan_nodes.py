@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.plan.bundles import CountBundle, MomentBundle
 from dpsql.plan.expr import FALSE, TRUE, UID, And, Column, Compare, Literal, Quantise, conjunction, conjuncts
-from dpsql.plan.measures import CountBundle, MomentBundle
-from dpsql.plan.nodes import CountUnits, Gather, Listed, Norm, Sum, Weigh, fields, has_unit
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Sum, Weigh, fields, has_unit
 from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
 from dpsql.plan.walk import children, columns_of, inputs, map_expr, map_rows, walk, walk_nodes
 from dpsql.types import BIGINT, BOOLEAN, TEXT
@@ -44,18 +44,24 @@ def test_names_are_not_repeated() -> None:
 
 def test_listed_groups_are_distinct_and_whole() -> None:
     with pytest.raises(ValueError, match="repeat"):
-        Listed((KEY,), ((1,), (2,), (1,)))
+        ListedRows((KEY,), ((1,), (2,), (1,)))
     with pytest.raises(ValueError, match="a value for each key"):
-        Listed((KEY,), ((1, 2),))
-    assert len(Listed((Field("b", BOOLEAN), KEY), ((True, 1), (True, 0), (False, 1))).rows) == 3
+        ListedRows((KEY,), ((1, 2),))
+    assert len(ListedRows((Field("b", BOOLEAN), KEY), ((True, 1), (True, 0), (False, 1))).rows) == 3
 
 
 def test_weights_need_rows_of_units_at_least_one_row_and_their_keys() -> None:
     for bad in ((ROWS, (), 5), (TABLE, (), 0), (TABLE, ("nope",), 5)):
         with pytest.raises(ValueError, match="weights"):
             Weigh(bad[0], bad[1], bad[2], Norm.L1)
-    with pytest.raises(ValueError, match="weights"):
-        Weigh(Weigh(TABLE, (), 5, Norm.L1), (), 5, Norm.L1)
+
+
+def test_distinct_values_are_of_columns_and_a_limit_is_of_units() -> None:
+    for bad in ((TABLE, (), 5), (TABLE, ("nope",), 5), (TABLE, ("x",), 0), (ROWS, ("x",), 5)):
+        with pytest.raises(ValueError, match="value"):
+            Distinct(bad[0], (), bad[1], bad[2])
+    assert fields(Distinct(ROWS, (), ("x",), None)) == (KEY,)
+    assert not has_unit(Distinct(TABLE, (), ("x",), 5))
 
 
 def test_units_are_counted_by_their_id() -> None:
@@ -70,7 +76,7 @@ def test_each_key_of_a_gather_is_listed_or_selected_and_not_both() -> None:
     with pytest.raises(ValueError, match="either listed or selected"):
         Gather((KEY,), None, None, (part,))
     with pytest.raises(ValueError, match="either listed or selected"):
-        Gather((KEY,), Listed((KEY,), ((1,),)), selection, (part,))
+        Gather((KEY,), Listed((ListedRows((KEY,), ((1,),)),)), selection, (part,))
     assert Gather((KEY,), None, selection, (part,)).all_parts == (selection, part)
 
 
@@ -107,5 +113,3 @@ def test_walking_sees_every_part_once_and_mapping_rebuilds_the_same() -> None:
     assert map_rows(tree, lambda node: node) == tree
     assert [type(node).__name__ for node in walk_nodes(tree)] == ["Filter", "Project", "Table"]
     assert inputs(tree) == (tree.input,)
-    with pytest.raises(TypeError):
-        map_rows(Sum(TABLE, ("x",), (COUNT,)), lambda node: node)

@@ -10,15 +10,23 @@ import pytest
 
 from dpsql.plan import expr as e
 from dpsql.plan import nodes as n
+from dpsql.plan import relations as r
+from dpsql.plan.bundles import CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.measures import (
-    CountBundle,
     CountDistinctUnits,
     CountRows,
     CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
     MeanValues,
-    MomentBundle,
-    SumBundle,
+    Measure,
+    PairFunction,
+    PairValues,
+    Quantile,
     SumValues,
+    Truth,
+    VarianceValues,
 )
 from dpsql.plan.show import show, show_domain, show_expr, show_measure
 from dpsql.schema.domain import Domain
@@ -50,6 +58,8 @@ EXPRESSIONS = {
     "abs(x)": e.Call("abs", (X,), BIGINT),
     "clip(x, -1/2, 3)": e.Clip(X, Fraction(-1, 2), Fraction(3)),
     "y in steps of 1/2, 0 to 20": e.Quantise(Y, Fraction(1, 2), 0, 20),
+    "$h1": e.HoleValue("h1", Domain(BIGINT)),
+    "x in $h2": e.InHole(X, "h2", Domain(BIGINT)),
 }
 
 
@@ -62,17 +72,35 @@ def test_every_kind_of_expression_is_shown() -> None:
     assert {type(expr) for expr in EXPRESSIONS.values()} == set(get_args(e.Expr))
 
 
-@pytest.mark.parametrize(
-    ("text", "measure"),
-    [
-        ("count rows", CountRows()),
-        ("count x", CountValues(X)),
-        ("count units", CountDistinctUnits()),
-        ("sum x", SumValues(X)),
-        ("mean x", MeanValues(X)),
-    ],
-)
-def test_measures(text: str, measure: object) -> None:
+MEASURES: list[tuple[str, Measure]] = [
+    ("count rows", CountRows()),
+    ("count x", CountValues(X)),
+    ("count units", CountDistinctUnits()),
+    ("count units where x < 1", CountDistinctUnits(LESS)),
+    ("sum x", SumValues(X)),
+    ("mean x", MeanValues(X)),
+    ("count distinct x, y", DistinctValues("count", (X, Y))),
+    ("variance x, of a population", VarianceValues(X, False, False)),
+    ("standard deviation x, of a sample", VarianceValues(X, True, True)),
+    ("regr_slope x, y", PairValues(PairFunction.SLOPE, X, Y)),
+    ("every x", Truth(X, True)),
+    ("any x", Truth(X, False)),
+    ("discrete quantile x at 1/4, 1/2 as a list", Quantile(X, (Fraction(1, 4), Fraction(1, 2)), True, True)),
+    ("quantile x at 1/2", Quantile(X, (Fraction(1, 2),), False, False)),
+    ("max x", Extreme(X, True)),
+    ("min x", Extreme(X, False)),
+    ("mode x", Frequent(X, None, "mode")),
+    ("top x, 3 at most", Frequent(X, 3, "top")),
+    ("histogram x", Frequent(X, None, "histogram")),
+]
+
+
+def test_every_kind_of_measure_is_shown() -> None:
+    assert {type(measure) for _, measure in MEASURES} == set(get_args(Measure))
+
+
+@pytest.mark.parametrize(("text", "measure"), MEASURES)
+def test_measures(text: str, measure: Measure) -> None:
     assert show_measure(measure) == text  # type: ignore[arg-type]
 
 
@@ -91,21 +119,21 @@ def test_domains(text: str, domain: Domain) -> None:
     assert show_domain(domain) == text
 
 
-def column(name: str, **changes: object) -> n.ScanColumn:
-    return replace(n.ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, False), **changes)  # type: ignore[arg-type]
+def column(name: str, **changes: object) -> r.ScanColumn:
+    return replace(r.ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, False), **changes)  # type: ignore[arg-type]
 
 
-SCAN = n.Scan("t", EngineTable(("main", "t")), (column("x"),), n.UnitId(column("id", is_id=True)), False, frozenset())
-KEYED = n.Project(SCAN, (n.Named("k", X),))
-KEY = n.Field("k", BIGINT)
+SCAN = r.Scan("t", EngineTable(("main", "t")), (column("x"),), r.UnitId(column("id", is_id=True)), False, frozenset())
+KEYED = r.Project(SCAN, (r.Named("k", X),))
+KEY = r.Field("k", BIGINT)
 
 
 def test_a_bound_plan_is_a_tree() -> None:
-    table = n.Table("t", (("x", n.Field("x", BIGINT)),), BIGINT)
-    other = n.Table("u", (("x", n.Field("x_2", BIGINT)),), BIGINT)
+    table = r.Table("t", (("x", r.Field("x", BIGINT)),), BIGINT)
+    other = r.Table("u", (("x", r.Field("x_2", BIGINT)),), BIGINT)
     condition = e.Compare("=", X, e.Column("x_2", BIGINT))
-    rows = n.Filter(n.Join(table, other, n.JoinKind.LEFT, condition), LESS)
-    assert show(n.Aggregate(rows, (n.Named("k", X),), (CountRows(), SumValues(X)))) == (
+    rows = r.Filter(r.Join(table, other, r.JoinKind.LEFT, condition), LESS)
+    assert show(n.Aggregate(rows, (r.Named("k", X),), (CountRows(), SumValues(X)))) == (
         "Aggregate by k = x\n"
         "  - count rows\n"
         "  - sum x\n"
@@ -123,6 +151,8 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
         SumBundle("c2", e.Quantise(X, Fraction(1), 0, 9)),
         MomentBundle("a", "b", "m", e.Quantise(X, Fraction(1), 0, 9)),
         MomentBundle("d", "f", None, e.Quantise(X, Fraction(1), 0, 9), null_as=0),
+        VarianceBundle("g", "h", "i", e.Quantise(X, Fraction(1), 0, 9)),
+        CovarianceBundle(tuple("jklopq"), *(e.Quantise(X, Fraction(1), 0, most) for most in (9, 3)), (2, 6)),  # type: ignore[arg-type]
     )
     sums = n.Sum(n.Weigh(KEYED, ("k",), 5, n.Norm.L1), ("k",), bundles)
     selection = n.CountUnits(KEYED, ("k",), "units", 4, False, True)
@@ -138,6 +168,8 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
         "    - c2: x in steps of 1, 0 to 9",
         "    - a, b, m: moments of x in steps of 1, 0 to 9",
         "    - d, f: moments of x in steps of 1, 0 to 9, NULL as 0",
+        "    - g, h, i: squares of x in steps of 1, 0 to 9",
+        "    - j, k, l, o, p, q: products of x in steps of 1, 0 to 9 (times 2) and x in steps of 1, 0 to 3 (times 6)",
         "    Weigh each unit as at most 5 rows, l1 norm by k",
         "        Scan main.t (unit id)",
     ):
@@ -145,19 +177,19 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
 
 
 def test_listed_groups_are_written_out_or_counted() -> None:
-    few = n.Gather((KEY,), n.Listed((KEY,), ((1,), (None,))), None, ())
+    few = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ((1,), (None,))),)), None, ())
     assert "listed k, 2 groups: 1, NULL" in show(few)
-    many = n.Gather((KEY,), n.Listed((KEY,), tuple((i,) for i in range(99))), None, ())
+    many = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), tuple((i,) for i in range(99))),)), None, ())
     assert "listed k, 99 groups: 0, 1, …, 98" in show(many)
-    assert "listed k, 0 groups" in show(n.Gather((KEY,), n.Listed((KEY,), ()), None, ()))
+    assert "listed k, 0 groups" in show(n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ()),)), None, ()))
 
 
 def test_a_scan_shows_how_it_finds_the_unit_and_what_it_does_to_columns() -> None:
-    hop = n.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
+    hop = r.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
     odd = column("x", physical=None, null_group=True, grid=Fraction(1, 2), as_stored=True)
-    scan = n.Scan("t", EngineTable(("t",)), (odd,), n.UnitId(column("patient"), (hop,)), True, frozenset())
+    scan = r.Scan("t", EngineTable(("t",)), (odd,), r.UnitId(column("patient"), (hop,)), True, frozenset())
     assert show(scan).splitlines() == [
         "Scan t (unit visit -> a.parquet.id, patient, one row per unit)",
         "  - x, bigint, cast from an unknown type, NULL is a group, grid 1/2, as stored",
     ]
-    assert show(n.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"
+    assert show(r.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"

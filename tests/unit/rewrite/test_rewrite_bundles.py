@@ -1,14 +1,16 @@
 """Bundles: which measures share cells, and that recipes give the exact answers back."""
 
+import statistics
 from fractions import Fraction
 
 import pytest
 
 from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import Noise, calibrate, shares
-from dpsql.plan.measures import Bundle, CountBundle, MomentBundle, SumBundle
-from dpsql.plan.nodes import Gather, Norm, Sum
-from dpsql.plan.recipes import Linear, Mean
+from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum
+from dpsql.plan.recipes import Linear, Mean, Paired, Recipe, Terms, Variance
+from dpsql.plan.relations import Filter
 from dpsql.rewrite.coarsen import SCALE_BITS, coarsen, shift_for
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
@@ -42,6 +44,16 @@ def bundles(gather: Gather) -> tuple[Bundle, ...]:
         ("AVG(cost), AVG(paid), COUNT(*)", (MomentBundle, MomentBundle)),
         ("COUNT(*), SUM(2), AVG(2)", (CountBundle,)),
         ("COUNT(coalesce(cost, 0)), COUNT(*)", (CountBundle,)),  # never NULL: the same rows
+        ("VAR_POP(cost)", (VarianceBundle,)),
+        ("SUM(cost), AVG(cost), COUNT(cost), STDDEV(cost), VAR_SAMP(cost)", (VarianceBundle,)),
+        ("STDDEV(cost), AVG(paid), COUNT(*)", (MomentBundle, VarianceBundle)),
+        ("STDDEV(cost), COUNT(*)", (VarianceBundle, CountBundle)),  # cost may be NULL, which squares do not count
+        ("STDDEV(coalesce(cost, 0)), COUNT(*)", (VarianceBundle,)),
+        ("VAR_POP(2)", (CountBundle,)),
+        ("CORR(cost, paid), REGR_SLOPE(paid, cost), REGR_COUNT(cost, paid)", (CovarianceBundle,)),
+        ("CORR(cost, paid), CORR(cost, nights)", (CovarianceBundle, CovarianceBundle)),
+        ("REGR_COUNT(cost, paid)", (CountBundle,)),
+        ("BOOL_AND(cost > 3), BOOL_OR(cost > 3), AVG((cost > 3)::int)", (MomentBundle,)),
     ],
 )
 def test_measures_share_cells(aggregates: str, kinds: tuple[type, ...], clinic: Resolved) -> None:
@@ -51,6 +63,24 @@ def test_measures_share_cells(aggregates: str, kinds: tuple[type, ...], clinic: 
 def test_units_have_a_part_of_their_own(clinic: Resolved) -> None:
     gather = rewritten("COUNT(*), COUNT(DISTINCT patient_id)", clinic).gather
     assert [type(part).__name__ for part in gather.parts] == ["Sum", "CountUnits"]
+
+
+def test_distinct_values_have_a_part_of_their_own(clinic: Resolved) -> None:
+    """Functions of the same distinct values share it; each unit keeps as many of them as it has rows to count."""
+    gather = rewritten("COUNT(DISTINCT nights), SUM(DISTINCT nights), COUNT(DISTINCT ward), COUNT(*)", clinic).gather
+    distinct = [part for part in gather.parts if isinstance(part, Sum) and isinstance(part.input, Distinct)]
+    assert {type(part.bundles[0]) for part in distinct} == {MomentBundle, CountBundle} and len(distinct) == 2
+    assert {part.input.limit for part in distinct if isinstance(part.input, Distinct)} == {8}
+    (one,) = rewritten("COUNT(DISTINCT sex)", clinic, "patients").gather.parts
+    assert isinstance(one, Sum) and isinstance(one.input, Distinct) and one.input.limit is None  # one row per patient
+
+
+def test_units_with_a_condition_are_counted_over_the_rows_that_meet_it(clinic: Resolved) -> None:
+    asked = "COUNT(DISTINCT patient_id), COUNT(DISTINCT patient_id) FILTER (WHERE nights > 3), SUM(cost)"
+    parts = rewritten(asked, clinic).gather.parts
+    units = [part for part in parts if isinstance(part, CountUnits)]
+    assert sorted(isinstance(part.input, Filter) for part in units) == [False, True]
+    assert len({part.cell for part in units}) == 2
 
 
 def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int]:
@@ -63,6 +93,11 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
     known = [value for value in values if value is not None]
     if isinstance(bundle, SumBundle):
         return {bundle.cell: sum(known) * whole}
+    if isinstance(bundle, VarianceBundle):
+        centred, wide = [2 * v - bundle.value.lower - bundle.value.upper for v in known], bundle.wide
+        sums = (sum(wide**2 - z * z for z in centred), sum(z * z for z in centred), sum(wide * z for z in centred))
+        return {cell: total * whole for cell, total in zip(bundle.cells, sums, strict=True)}
+    assert isinstance(bundle, MomentBundle)
     lower, upper = bundle.value.lower, bundle.value.upper
     result = {bundle.above: sum(v - lower for v in known) * whole, bundle.below: sum(upper - v for v in known) * whole}
     if bundle.missing is not None:
@@ -73,7 +108,7 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
 @pytest.mark.parametrize(
     "aggregates",
     ["COUNT(*), COUNT(paid), SUM(paid), AVG(paid)", "SUM(paid)", "COUNT(paid)", "COUNT(*)", "AVG(paid), SUM(paid)",
-     "COUNT(*), SUM(paid)"],
+     "COUNT(*), SUM(paid)", "COUNT(*), COUNT(paid), SUM(paid), AVG(paid), VAR_POP(paid)"],
 )
 def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) -> None:
     values = [-10_000, 250, None, 100_000, None, 0]  # paid in cents: -100 to 1000
@@ -83,22 +118,41 @@ def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) 
     grids: dict[str, Fraction] = {}
     for bundle in bundles(found.gather):
         exact |= cells(values, bundle, whole)
-        step = bundle.value.grid if not isinstance(bundle, CountBundle) else Fraction(1)
-        grids |= dict.fromkeys(bundle.cells, step / whole)
+        grids |= dict.fromkeys(bundle.cells, bundle.grid / whole)
     (release,) = split(parse(f"SELECT {aggregates} FROM visits"), clinic.schema).releases
     expected = {
         "CountRows": Fraction(len(values)),
         "CountValues": Fraction(len(known)),
         "SumValues": Fraction(sum(known), 100),
         "MeanValues": Fraction(sum(known), 100 * len(known)),
+        "VarianceValues": statistics.pvariance([Fraction(value, 100) for value in known]),
     }
     for measure, recipe in zip(release.aggregate.measures, found.recipes, strict=True):
-        match recipe:
-            case Linear(terms):
-                answer = sum(coefficient * exact[cell] * grids[cell] for cell, coefficient in terms)
-            case Mean(above, below, lower, upper):
-                answer = lower + (upper - lower) * Fraction(exact[above], exact[above] + exact[below])
-        assert answer == expected[type(measure).__name__]
+        assert answer(recipe, {cell: exact[cell] * grids[cell] for cell in exact}) == expected[type(measure).__name__]
+
+
+def answer(recipe: Recipe, cells: dict[str, Fraction]) -> Fraction:
+    """By its definition, in exact numbers."""
+
+    def total(terms: Terms) -> Fraction:
+        return sum((coefficient * cells[cell] for cell, coefficient in terms), Fraction(0))
+
+    match recipe:
+        case Linear(terms):
+            return total(terms)
+        case Mean():
+            return recipe.center + total(recipe.first) / total(recipe.count)
+        case Variance():
+            return total(recipe.second) / total(recipe.count) - (total(recipe.first) / total(recipe.count)) ** 2
+        case _:
+            raise TypeError(recipe)
+
+
+def test_a_pair_knows_which_of_its_values_is_which(clinic: Resolved) -> None:
+    one, other = (recipe for recipe in rewritten("REGR_SLOPE(cost, paid), REGR_SLOPE(paid, cost)", clinic).recipes)
+    assert isinstance(one, Paired) and isinstance(other, Paired)
+    assert (one.y, one.x) == (other.x, other.y) and one.y != one.x
+    assert (one.count, one.product) == (other.count, other.product)
 
 
 # --- coarser cells ---------------------------------------------------------------------------------------------------
@@ -120,8 +174,7 @@ def test_only_the_bundles_that_are_named_get_coarser(clinic: Resolved) -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(100)])
 def test_coarsening_leaves_a_thousand_steps_to_the_largest_row(epsilon: Fraction, clinic: Resolved) -> None:
-    gather = rewritten("SUM(cost), COUNT(*), SUM(paid)", clinic).gather
+    gather = rewritten("SUM(cost), COUNT(*), SUM(paid), CORR(cost, paid), STDDEV(nights)", clinic).gather
     (share,) = shares(Noise.GAUSSIAN, epsilon, Fraction(1, 10**7), (False,))
     for bundle in bundles(calibrate(gather, share, Neighboring(False, 1)).gather):
-        largest = 1 if isinstance(bundle, CountBundle) else bundle.value.upper - min(0, bundle.value.lower)
-        assert (largest << 16) >> bundle.shift >= 1 << 10
+        assert (bundle.row_linf << 16) >> bundle.shift >= 1 << 10
