@@ -61,7 +61,8 @@ def mutant(name: str, file: str, old: str, new: str, tests: tuple[str, ...] = CL
     return Mutant(name, (Edit(file, old, new),), tests)
 
 
-RENDER, EXPR, FUNCTIONS = "sql/render.py", "sql/render_expr.py", "sql/functions.py"
+RENDER, EXPR, FUNCTIONS = "sql/render.py", "sql/render_expr.py", "functions/numbers.py"
+BUNDLES, CELLS, DISTINCT = "plan/bundles.py", "sql/render_bundles.py", "sql/render_distinct.py"
 SENSITIVITY, UNITS, CALIBRATE = "analysis/sensitivity.py", "analysis/units.py", "calibrate.py"
 MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", "privacy/sampling.py"
 BINS = "privacy/choice.py"
@@ -76,12 +77,31 @@ MUTANTS = (
            'f"CASE WHEN {arg} BETWEEN {lower} AND {upper + 1} THEN', FAR),
     mutant("NaN and infinities count as a bound", EXPR,
            'f"WHEN isfinite({arg}) THEN CASE WHEN', 'f"WHEN {arg} IS NOT NULL THEN CASE WHEN', IDENTITY),
-    mutant("sensitivity is taken from the nearer bound", SENSITIVITY,
-           "return max(abs(bundle.value.lower), abs(bundle.value.upper), 1)",
-           "return max(min(abs(bundle.value.lower), abs(bundle.value.upper)), 1)"),
-    mutant("components are divided after they are summed", RENDER,
-           'f"SUM({_component(values[bundle.cells], weight, bundle.shift, bundle.value.lower >= 0)})"',
-           'f"(SUM({_component(values[bundle.cells], weight, 0, True)}) // {1 << bundle.shift})"', FAR),
+    mutant("sensitivity is taken from the nearer bound", BUNDLES,
+           "return max(abs(self.value.lower), abs(self.value.upper), 1)",
+           "return max(min(abs(self.value.lower), abs(self.value.upper)), 1)"),
+    mutant("components are divided after they are summed", CELLS,
+           'f"SUM({component(names[0], weight, bundle.shift, bundle.value.lower >= 0)})"',
+           'f"(SUM({component(names[0], weight, 0, True)}) // {1 << bundle.shift})"', FAR),
+    mutant("the L2 norm of squares is that of one cell", BUNDLES,
+           "return 2 * self.wide**4", "return self.wide**4", FAR),
+    mutant("the L1 norm of squares is that of one cell", BUNDLES,
+           "return 2 * self.wide**2", "return self.wide**2", FAR),
+    mutant("the norms of products are those of squares", BUNDLES,
+           "return 5 * self.wide**4", "return 2 * self.wide**4", FAR),
+    mutant("squares are taken for non-negative", BUNDLES,
+           "        return self.wide**2\n\n    @property\n    def non_negative(self) -> bool:\n        return False\n\n\n"
+           "@dataclass(frozen=True)\nclass CovarianceBundle",
+           "        return self.wide**2\n\n    @property\n    def non_negative(self) -> bool:\n        return True\n\n\n"
+           "@dataclass(frozen=True)\nclass CovarianceBundle", FAR),
+    mutant("a value that is multiplied may be wider than the other", BUNDLES,
+           "max(self.scales[0] * width(self.first), self.scales[1] * width(self.second), 1)",
+           "max(self.scales[0] * width(self.first), 1)"),
+    mutant("products count rows where one value is missing", CELLS,
+           'f"(CASE WHEN {other} IS NOT NULL THEN {one} END)"', 'f"COALESCE({one}, 0 * LENGTH(\'{other}\'))"', IDENTITY),
+    mutant("a product far from zero does not fit", CELLS,
+           'return f"({scale} * (2 * {above} - {width(value)}))"',
+           'return f"({2 * scale} * {render_expr(value)} - {scale} * CAST({value.lower + value.upper} AS BIGINT))"'),
     # --- contributions
     mutant("the weight is not applied", RENDER,
            'f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "',
@@ -109,6 +129,14 @@ MUTANTS = (
     mutant("the far side of a LEFT JOIN is taken for the unit's", UNITS,
            "left.determined | (right.determined if join.is_inner else frozenset())",
            "left.determined | right.determined"),
+    mutant("distinct values have no limit", DISTINCT,
+           "ANTI JOIN {many} USING ({UID}) UNION ", "UNION "),
+    mutant("a unit keeps one distinct value too many", DISTINCT,
+           "WHERE place <= {node.limit})", "WHERE place <= {node.limit + 1})"),
+    mutant("distinct values of heavy units are counted each", DISTINCT,
+           "USING ({UID}) UNION \"", "USING ({UID}) UNION ALL \"", IDENTITY),
+    mutant("a unit's distinct values count once in all", SENSITIVITY,
+           "        return node.limit\n", "        return 1\n"),
     # --- rows and units
     mutant("rows without a unit are kept", RENDER, ' FROM {sources} WHERE {uid} IS NOT NULL"', ' FROM {sources}"'),
     Mutant("rows of two units are joined",

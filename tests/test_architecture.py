@@ -28,7 +28,7 @@ EDGES: dict[str, set[str]] = {
     "functions": MEANING,
     "sql": MEANING | {"functions", "analysis", "privacy", "catalog"},
     "analysis": MEANING | {"functions", "privacy"},
-    "rewrite": MEANING | {"functions", "analysis", "privacy"},
+    "rewrite": MEANING | {"analysis", "privacy"},
     "calibrate": MEANING | {"analysis", "rewrite", "privacy"},
     "compile": MEANING | {"sql", "analysis", "rewrite", "calibrate", "privacy", "settings", "catalog"},
     "settings": MEANING | {"calibrate", "sql"},

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from dpsql.functions.record import NotWorkedOut
+from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -21,6 +23,8 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
@@ -32,10 +36,6 @@ from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT, Kind, Type, integer_range
 
 Value = Scalar | None
-
-
-class NotWorkedOut(Exception):
-    """The expression has a part whose value is left to the engine."""
 
 
 def image(expr: Expr, column: str, values: tuple[Value, ...]) -> tuple[Value, ...] | None:
@@ -76,7 +76,7 @@ def _value(expr: Expr, row: Mapping[str, Value]) -> Value:
             return _cast(expr, row)
         case Call():
             return _call(expr, row)
-        case Clip() | Quantise():
+        case Clip() | Quantise() | HoleValue() | InHole():
             raise NotWorkedOut
         case _:
             assert_never(expr)
@@ -136,21 +136,15 @@ def _cast(expr: Cast, row: Mapping[str, Value]) -> Value:
         return None
     if expr.type.is_integer and (expr.arg.type.is_integer or expr.arg.type.kind is Kind.BOOLEAN):
         return _within(int(value), expr.type)  # type: ignore[arg-type]
+    if expr.type.kind is Kind.TEXT and isinstance(value, bool):
+        return "true" if value else "false"
+    if expr.type.kind is Kind.TEXT and expr.arg.type.is_integer:
+        return str(value)
     raise NotWorkedOut
 
 
 def _call(expr: Call, row: Mapping[str, Value]) -> Value:
-    values = [_value(arg, row) for arg in expr.args]
-    match expr.function:
-        case "coalesce":
-            return next((value for value in values if value is not None), None)
-        case "nullif":
-            return None if values[0] == values[1] else values[0]
-        case "abs" if expr.type.is_integer:
-            return None if values[0] is None else _within(abs(int(values[0])), BIGINT)  # type: ignore[arg-type]
-        case "lower" | "upper":
-            if values[0] is None:
-                return None
-            if isinstance(values[0], str) and values[0].isascii():
-                return values[0].lower() if expr.function == "lower" else values[0].upper()
-    raise NotWorkedOut
+    evaluate = FUNCTIONS[expr.function].evaluate
+    if evaluate is None or any(arg.type.is_float or arg.type.kind is Kind.DECIMAL for arg in expr.args):
+        raise NotWorkedOut
+    return evaluate(expr, [_value(arg, row) for arg in expr.args])

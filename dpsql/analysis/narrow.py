@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.plan.expr import Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, conjuncts
+from dpsql.plan.expr import Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or, conjuncts
 from dpsql.schema.domain import Domain, Scalar, to_number
 from dpsql.types import DOUBLE, INTEGER_BITS, Kind, Type
 
@@ -27,24 +27,65 @@ def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
         return env
     result = dict(env)
     for part in conjuncts(condition):
-        match part:
-            case Compare(op, left, Literal() as literal) if (column := _compared(left, env)) is not None:
-                _narrow_column(result, column, op, literal)
-            case Compare(op, Literal() as literal, right) if (column := _compared(right, env)) is not None:
-                _narrow_column(result, column, _FLIPPED[op], literal)
-            case Not(InList(Column() as column, values)):
-                _narrow_without(result, column, tuple(v.value for v in values if v.value is not None))
-            case InList(Column() as column, values):
-                _narrow_to(result, column, tuple(v.value for v in values if v.value is not None))
-            case Not(IsNull(Column() as column)):
-                result[column.name] = result[column.name].with_nullable(False)
-            case Column() as column:
-                _narrow_to(result, column, (True,))
-            case Not(Column() as column):
-                _narrow_to(result, column, (False,))
-            case _:
-                pass
+        found = _says(part, env)
+        if found is not None:
+            column, change = found
+            result[column.name] = change(result[column.name].with_nullable(False))
     return result
+
+
+def narrow_unless(env: Environment, condition: Expr) -> dict[str, Domain]:
+    """The domains of the rows for which the condition is not true: false, or NULL because the column is."""
+    if isinstance(env, Enforced):
+        return env
+    result = dict(env)
+    for part in disjuncts(condition):
+        negation = part.arg if isinstance(part, Not) else opposite(part)
+        found = _says(negation, env)
+        if found is not None:
+            column, change = found
+            before = result[column.name]
+            keeps_null = before.nullable and not isinstance(part, IsNull)
+            result[column.name] = change(before).with_nullable(keeps_null)
+    return result
+
+
+def disjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition of which none is true where it is not."""
+    if isinstance(condition, Or):
+        return tuple(part for arg in condition.args for part in disjuncts(arg))
+    return (condition,)
+
+
+def opposite(condition: Expr) -> Expr:
+    if isinstance(condition, Compare):
+        return Compare(_OPPOSITE[condition.op], condition.left, condition.right)
+    return Not(condition)
+
+
+Change = Callable[[Domain], Domain]
+
+
+def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
+    """The column that a condition is about, and what it leaves of the column's domain."""
+    match part:
+        case Compare(op, left, Literal() as literal) if (column := _compared(left, env)) is not None:
+            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, op, literal))
+        case Compare(op, Literal() as literal, right) if (column := _compared(right, env)) is not None:
+            flipped = FLIPPED[op]
+            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, flipped, literal))
+        case Not(InList(Column() as column, values)):
+            return column, lambda domain: _without(domain, tuple(v.value for v in values if v.value is not None))
+        case InList(Column() as column, values):
+            return column, lambda domain: _only(domain, tuple(v.value for v in values if v.value is not None))
+        case Not(IsNull(Column() as column)):
+            return column, lambda domain: domain
+        case Column() as column:
+            return column, lambda domain: _only(domain, (True,))
+        case Not(Column() as column):
+            return column, lambda domain: _only(domain, (False,))
+        case _:
+            return None
 
 
 def _compared(expr: Expr, env: Environment) -> Column | None:
@@ -63,14 +104,8 @@ def _compared(expr: Expr, env: Environment) -> Column | None:
     return None
 
 
-def _narrow_without(env: dict[str, Domain], column: Column, values: tuple[Scalar, ...]) -> None:
-    domain = env[column.name].with_nullable(False)
-    if domain.values is not None:
-        domain = replace(domain, values=tuple(value for value in domain.values if value not in values))
-    env[column.name] = domain
-
-
-_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 _HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<": lambda a, b: a < b,
@@ -80,19 +115,22 @@ _HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 }
 
 
-def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Literal) -> None:
-    domain = env[column.name]
+def _without(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
+    if domain.values is None:
+        return domain
+    return replace(domain, values=tuple(value for value in domain.values if value not in values))
+
+
+def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
+    """What a comparison with a literal leaves of a domain, NULL aside."""
     if literal.value is None:
-        return
-    env[column.name] = domain = domain.with_nullable(False)
+        return domain
     if op == "=":
-        _narrow_to(env, column, (literal.value,))
-        return
+        return _only(domain, (literal.value,))
     if op == "<>":
-        _narrow_without(env, column, (literal.value,))
-        return
+        return _without(domain, (literal.value,))
     if not (domain.type.is_number or domain.type.is_time):
-        return
+        return domain
     number = to_number(literal.value)
     lower, upper = domain.lower, domain.upper
     if op in (">", ">="):
@@ -108,7 +146,7 @@ def _narrow_column(env: dict[str, Domain], column: Column, op: str, literal: Lit
     if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
         lower = upper = next((bound for bound in (domain.lower, domain.upper) if bound is not None), Fraction(0))
         values = ()
-    env[column.name] = replace(domain, lower=lower, upper=upper, values=values)
+    return replace(domain, lower=lower, upper=upper, values=values)
 
 
 def _whole(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
@@ -119,15 +157,14 @@ def _whole(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None
     return whole + inward if strict and whole == bound else whole
 
 
-def _narrow_to(env: dict[str, Domain], column: Column, values: tuple[Scalar, ...]) -> None:
-    domain = env[column.name].with_nullable(False)
+def _only(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
     # As values of the column's type: 0.1 and 1e-1 are one double, and must be one group.
     kept = tuple(dict.fromkeys(as_type(value, domain.type) for value in values if _possible(domain, value)))
     lower, upper = domain.lower, domain.upper
     if kept and (domain.type.is_number or domain.type.is_time):
         numbers = [to_number(value) for value in kept]
         lower, upper = min(numbers), max(numbers)
-    env[column.name] = replace(domain, values=kept, lower=lower, upper=upper)
+    return replace(domain, values=kept, lower=lower, upper=upper)
 
 
 def as_type(value: Scalar, type_: Type) -> Scalar:

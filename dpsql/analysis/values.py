@@ -7,13 +7,26 @@ Totality does: 64-bit arithmetic and the length of text are allowed by these bou
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.calendar import extract_bounds, truncated_values
-from dpsql.analysis.narrow import Environment, narrow
+from dpsql.analysis.narrow import (
+    FLIPPED,
+    Enforced,
+    Environment,
+    disjuncts,
+    narrow,
+    narrow_domain,
+    narrow_unless,
+    opposite,
+)
+from dpsql.functions.record import call_domain
+from dpsql.functions.rules import MOST_VALUES as MOST_VALUES
+from dpsql.functions.rules import hull as hull
+from dpsql.functions.rules import merge_values as merge_values
+from dpsql.functions.rules import type_bounded
+from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -24,28 +37,23 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
     Not,
     Or,
     Quantise,
+    conjuncts,
 )
-from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
+from dpsql.schema.domain import Domain, boolean_domain, to_number
 from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
-
-MOST_VALUES = 10_000
-"""Finite sets larger than this are kept as bounds only."""
 
 MICROSECONDS_OF_DAY = 86_400_000_000
 
-MOST_DOUBLE = 2**1000
-
 MOST_PRINTED = 400
 """Characters of a number, date or boolean as text (a double has at most 309 digits before its point)."""
-
-GROWTH = 3
-"""A character becomes at most three when letters change case."""
 
 
 def domain_of(expr: Expr, env: Environment) -> Domain:
@@ -72,7 +80,7 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             return _exact_if(_cast(inner, expr.type), inner)
         case Call():
             args = tuple(domain_of(arg, env) for arg in expr.args)
-            return _exact_if(_call(expr, args), *args)
+            return _exact_if(call_domain(FUNCTIONS[expr.function], expr, args), *args)
         case Clip():
             inner = domain_of(expr.arg, env)
             lower, upper = expr.lower, expr.upper
@@ -83,6 +91,10 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             return Domain(expr.type, True, min(lower, upper), max(lower, upper))
         case Quantise():
             return Domain(BIGINT, True, Fraction(expr.lower), Fraction(expr.upper))
+        case HoleValue():
+            return replace(expr.domain, nullable=True, exact=not expr.type.is_float)
+        case InHole():
+            return boolean_domain(True)
         case _:
             assert_never(expr)
 
@@ -123,30 +135,45 @@ def _intersect(domain: Domain, lower: Fraction, upper: Fraction) -> tuple[Fracti
     )
 
 
-def hull(domains: tuple[Domain, ...], type_: Type) -> Domain:
-    """The domain of "one of these"."""
-    nullable = any(domain.nullable for domain in domains)
-    some = tuple(domain for domain in domains if domain.values != ())
-    lowers, uppers = [d.lower for d in some], [d.upper for d in some]
-    lower = None if None in lowers or not some else min(x for x in lowers if x is not None)
-    upper = None if None in uppers or not some else max(x for x in uppers if x is not None)
-    values: tuple[Scalar, ...] | None = ()
-    for domain in some:
-        values = None if values is None or domain.values is None else merge_values(values, domain.values)
-    lengths = [domain.length for domain in some]
-    length = None if None in lengths or not some else max(x for x in lengths if x is not None)
-    exact = all(domain.exact for domain in domains)
-    return Domain(type_, nullable, lower, upper, values, length, exact)
-
-
-def merge_values(first: tuple[Scalar, ...], second: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:
-    merged = tuple(dict.fromkeys(first + second))
-    return merged if len(merged) <= MOST_VALUES else None
+Fact = tuple[Expr, str, Literal]
+"""An expression that compares so with a literal, or is NULL."""
 
 
 def _case(expr: Case, env: Environment) -> Domain:
-    branches = [domain_of(then, narrow(env, when)) for when, then in expr.branches]
-    return hull((*branches, domain_of(expr.otherwise, env)), expr.type)
+    """A branch is taken where its condition is true and no earlier one is: CASE can spell a clip."""
+    domains: list[Domain] = []
+    facts: tuple[Fact, ...] = ()
+    for when, then in expr.branches:
+        domains.append(_given(then, narrow(env, when), (*facts, *_facts(conjuncts(when)))))
+        env = narrow_unless(env, when)
+        facts += _facts(tuple(opposite(part) for part in disjuncts(when)))
+    domains.append(_given(expr.otherwise, env, facts))
+    return hull(tuple(domains), expr.type)
+
+
+def _facts(parts: tuple[Expr, ...]) -> tuple[Fact, ...]:
+    """What comparisons say of expressions that are no columns (those are narrowed)."""
+    facts: list[Fact] = []
+    for part in parts:
+        match part:
+            case Compare(op, left, Literal() as literal) if not isinstance(left, Column | Literal):
+                facts.append((left, op, literal))
+            case Compare(op, Literal() as literal, right) if not isinstance(right, Column | Literal):
+                facts.append((right, FLIPPED[op], literal))
+            case _:
+                pass
+    return tuple(facts)
+
+
+def _given(expr: Expr, env: Environment, facts: tuple[Fact, ...]) -> Domain:
+    if isinstance(expr, Cast) and any(fact[0] == expr.arg for fact in facts):
+        inner = _given(expr.arg, env, facts)
+        return _exact_if(_cast(inner, expr.type), inner)
+    domain = domain_of(expr, env)
+    if not isinstance(env, Enforced):
+        for about, op, literal in facts:
+            domain = narrow_domain(domain, op, literal) if about == expr else domain
+    return domain
 
 
 def _cast(inner: Domain, type_: Type) -> Domain:
@@ -167,9 +194,11 @@ def _cast(inner: Domain, type_: Type) -> Domain:
             return Domain(type_, True, (lower / step).__floor__() * step, (upper / step).__ceil__() * step)
         widened = (_single(inner.lower, -1), _single(inner.upper, 1)) if type_.kind is Kind.REAL else None
         return Domain(type_, nullable, *(widened or (inner.lower, inner.upper)))
-    if inner.bounded and {inner.type.kind, type_.kind} == {Kind.DATE, Kind.TIMESTAMP}:
-        lower, upper = (_date_cast(bound, type_.kind) for bound in inner.bounds)
+    if inner.bounded and inner.type.is_time and type_.is_time:  # zones are UTC's
+        lower, upper = (_date_cast(bound, inner.type.kind, type_.kind) for bound in inner.bounds)
         return Domain(type_, inner.nullable, lower, upper)
+    if type_.kind is Kind.BOOLEAN:
+        return boolean_domain(nullable)
     return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
 
 
@@ -191,8 +220,9 @@ def _single(bound: Fraction | None, outward: int) -> Fraction | None:
     return None if bound is None else bound + outward * abs(bound) / (1 << 23)
 
 
-def _date_cast(bound: Fraction, kind: Kind) -> Fraction:
-    return Fraction((bound / MICROSECONDS_OF_DAY).__floor__()) if kind is Kind.DATE else bound * MICROSECONDS_OF_DAY
+def _date_cast(bound: Fraction, source: Kind, target: Kind) -> Fraction:
+    microseconds = bound * MICROSECONDS_OF_DAY if source is Kind.DATE else bound
+    return Fraction((microseconds / MICROSECONDS_OF_DAY).__floor__()) if target is Kind.DATE else microseconds
 
 
 def _widens(inner: Domain, type_: Type) -> bool:
@@ -210,25 +240,11 @@ def _arithmetic(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
     nullable = left.nullable or right.nullable or by_zero
     result = Domain(expr.type, nullable)
     if not (left.bounded and right.bounded):
-        return _type_bounded(replace(result, nullable=True))
+        return type_bounded(replace(result, nullable=True))
     corners = _corners(expr.op, left.bounds, right.bounds)
     if corners is None:
-        return _type_bounded(replace(result, nullable=True))
-    return _type_bounded(result.with_bounds(min(corners), max(corners)))
-
-
-def _type_bounded(domain: Domain) -> Domain:
-    """Integers that may pass their type's range become NULL there; such bounds are of no use to a sum.
-
-    Neither are those past the largest double.
-    """
-    if not domain.type.is_integer:
-        wide = domain.bounded and max(abs(bound) for bound in domain.bounds) >= MOST_DOUBLE
-        return Domain(domain.type, True) if wide else domain
-    least, most = integer_range(domain.type)
-    if domain.bounded and least <= domain.bounds[0] and domain.bounds[1] <= most:
-        return domain
-    return Domain(domain.type, True)
+        return type_bounded(replace(result, nullable=True))
+    return type_bounded(result.with_bounds(min(corners), max(corners)))
 
 
 def _corners(
@@ -251,92 +267,3 @@ def _corners(
             quotients = tuple(a / b for a, b in pairs)
             return tuple(Fraction(int(q)) for q in quotients) if op == "//" else quotients
     raise ValueError(f"no such operator: {op}")
-
-
-def _call(expr: Call, args: tuple[Domain, ...]) -> Domain:
-    nullable = any(arg.nullable for arg in args)
-    match expr.function:
-        case "coalesce":
-            return replace(hull(args, expr.type), nullable=all(arg.nullable for arg in args))
-        case "nullif":
-            return replace(args[0], nullable=True)
-        case "greatest" | "least":
-            return _extreme(expr, args)
-        case "finite":
-            return replace(args[0], type=expr.type, nullable=args[0].nullable or not args[0].bounded)
-        case "abs":
-            return _monotone(args[0], expr.type, abs, around_zero=True)
-        case "floor" | "ceil":
-            return _monotone(args[0], expr.type, _ROUNDINGS[expr.function])
-        case "round":
-            return _round(expr, args)
-        case "length":
-            most = args[0].length
-            return Domain(expr.type, nullable, Fraction(0), None if most is None else Fraction(most))
-        case "extract":
-            assert isinstance(expr.args[0], Literal)
-            lower, upper = extract_bounds(str(expr.args[0].value), args[1])
-            return Domain(expr.type, nullable, lower, upper)
-        case "date_trunc":
-            assert isinstance(expr.args[0], Literal)
-            return truncated_values(str(expr.args[0].value), args[1], expr.type, MOST_VALUES)
-        case "lower" | "upper" | "trim":
-            return _mapped(args[0], _TEXT[expr.function])
-        case _:
-            return Domain(expr.type, nullable or expr.function == "substring", length=_length(args))
-
-
-_ROUNDINGS: dict[str, Callable[[Fraction], Fraction]] = {
-    "floor": lambda x: Fraction(x.__floor__()),
-    "ceil": lambda x: Fraction(x.__ceil__()),
-}
-_TEXT: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper, "trim": lambda s: s.strip(" ")}
-
-
-def _mapped(arg: Domain, function: Callable[[str], str]) -> Domain:
-    """Finite sets of ASCII text only: there Python's letters and every engine's agree."""
-    length = None if arg.length is None else GROWTH * arg.length
-    if arg.values is None or not all(isinstance(value, str) and value.isascii() for value in arg.values):
-        return Domain(arg.type, arg.nullable, length=length)
-    values = tuple(dict.fromkeys(function(str(value)) for value in arg.values))
-    return Domain(arg.type, arg.nullable, values=values, length=length)
-
-
-def _length(args: tuple[Domain, ...]) -> int | None:
-    """Characters of all text arguments together: concatenation is the only function that adds up."""
-    lengths = [arg.length for arg in args if arg.type == TEXT]
-    return None if None in lengths else sum(length for length in lengths if length is not None)
-
-
-def _monotone(
-    arg: Domain, type_: Type, function: Callable[[Fraction], Fraction], around_zero: bool = False
-) -> Domain:
-    if not arg.bounded:
-        return _type_bounded(Domain(type_, arg.nullable, Fraction(0) if around_zero else None))
-    corners = [function(bound) for bound in arg.bounds]
-    if around_zero and arg.bounds[0] <= 0 <= arg.bounds[1]:
-        corners.append(Fraction(0))
-    return Domain(type_, arg.nullable, min(corners), max(corners))
-
-
-def _round(expr: Call, args: tuple[Domain, ...]) -> Domain:
-    digits = 0
-    if len(expr.args) == 2:
-        assert isinstance(expr.args[1], Literal)
-        digits = int(str(expr.args[1].value))
-    step = Fraction(1, 10**digits) if digits >= 0 else Fraction(10**-digits)
-    if not args[0].bounded:
-        return Domain(expr.type, args[0].nullable)
-    lower, upper = args[0].bounds
-    return Domain(expr.type, args[0].nullable, (lower / step).__floor__() * step, (upper / step).__ceil__() * step)
-
-
-def _extreme(expr: Call, args: tuple[Domain, ...]) -> Domain:
-    """GREATEST and LEAST skip NULL, so the result may be any argument; those that are never NULL bound it."""
-    union = replace(hull(args, expr.type), values=None, nullable=all(arg.nullable for arg in args))
-    sure = tuple(arg for arg in args if not arg.nullable)
-    if expr.function == "greatest":
-        lowers = [arg.lower for arg in sure if arg.lower is not None]
-        return union.with_bounds(max(lowers) if lowers else union.lower, union.upper)
-    uppers = [arg.upper for arg in sure if arg.upper is not None]
-    return union.with_bounds(union.lower, min(uppers) if uppers else union.upper)

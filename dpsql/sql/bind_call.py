@@ -1,84 +1,84 @@
-"""Calls of functions over private rows: their arguments, already bound, are checked here against the table."""
+"""Calls of functions over private rows: their arguments, already bound, are checked here against the records."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import product
 
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, UnknownFunction, Unsupported
-from dpsql.plan.expr import Call, Cast, Clip, Expr, Literal
-from dpsql.sql.coerce import coerce, meet, number_literal
+from dpsql.functions.record import Fit, Function, NotWorkedOut
+from dpsql.functions.table import FUNCTIONS
+from dpsql.plan.expr import Call, Clip, Expr, Literal
+from dpsql.sql.coerce import coerce, convert_literal, meet, number_literal
 from dpsql.sql.dialect import span_of, spelled
-from dpsql.sql.functions import FUNCTIONS
-from dpsql.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Kind, Type, integer_range
+from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Type, integer_range
+
+_SUGGESTED = (*(name for name, function in FUNCTIONS.items() if function.written), "clip", "count", "sum", "avg")
+_ELSEWHERE = "docs/sql.md lists the functions over private rows; on aggregated rows all of SQL's may be used."
 
 
 def unknown_function(node: exp.Expr) -> UnknownFunction:
-    known = sorted(name for name in FUNCTIONS if name not in ("finite", "like", "ilike"))
-    name = str(node.this if isinstance(node, exp.Anonymous) else node.key).lower()
-    close = get_close_matches(name, [*known, "clip", "count", "sum", "avg"], n=1) if isinstance(node, exp.Func) else []
-    hint = f"Perhaps you meant {close[0].upper()}." if close else f"Functions: {', '.join(known)}, clip, CASE, CAST."
+    close: list[str] = []
+    if isinstance(node, exp.Anonymous):  # only a name that nobody knows is a slip of the pen
+        close = get_close_matches(node.name.lower(), _SUGGESTED, n=1, cutoff=0.8)
+    hint = f"Perhaps you meant {close[0].upper()}." if close else _ELSEWHERE
     return UnknownFunction(f"{spelled(node)} is not supported over private rows", hint=hint, span=span_of(node))
 
 
-def castable(source: Type, target: Type) -> bool:
-    if Kind.TEXT in (source.kind, target.kind):
-        return True
-    if source.is_number and target.is_number:
-        return True
-    if source.kind is Kind.BOOLEAN and target.is_integer:
-        return True
-    return source.is_time and target in (DATE, TIMESTAMP)
-
-
-def checked_call(
-    name: str, args: list[Expr], node: exp.Expr, nodes: list[exp.Expr] | None = None
-) -> Expr:
+def checked_call(name: str, args: list[Expr], node: exp.Expr, nodes: list[exp.Expr] | None = None) -> Expr:
+    """The call, where its arguments fit; without the call, where it does nothing."""
     function = FUNCTIONS[name]
-    nodes = nodes or [node] * len(args)
+    nodes = nodes if nodes is not None and len(nodes) == len(args) else [node] * len(args)
     if not function.least <= len(args) <= function.most:
-        raise UnknownFunction(f"{name} does not take {len(args)} arguments", span=span_of(node))
-    for place in function.literals:
+        raise UnknownFunction(f"{name} does not take {len(args)} arguments", hint=f"For example: {function.example}.",
+                              span=span_of(node))  # fmt: skip
+    for place in sorted(function.literals):
         if place < len(args) and not isinstance(args[place], Literal):
             raise Unsupported(
                 f"argument {place + 1} of {name} must be a literal", hint=f"For example: {function.example}.",
-                span=span_of(nodes[place]),
+                span=span_of(nodes[place]) or span_of(node),
             )  # fmt: skip
-    if name in ("coalesce", "nullif", "greatest", "least"):
+    if function.meets:
         args, common = meet(args, nodes, name.upper())
         args = [coerce(arg, common, n) for arg, n in zip(args, nodes, strict=True)]
-    if name in ("substring", "round"):
-        _check_lengths(name, args[1:], node)
-        args[1:] = [Literal(arg.value, INTEGER) for arg in args[1:] if isinstance(arg, Literal)]
-    type_ = function.result(tuple(arg.type for arg in args))
-    if type_ is None:
-        given = ", ".join(str(arg.type) for arg in (args[1:] if 0 in function.literals else args))
-        raise TypeMismatch(f"{name} does not take ({given})", hint=f"For example: {function.example}.",
-                           span=span_of(node))  # fmt: skip
-    if name in ("floor", "ceil", "round") and type_.is_integer:
-        return args[0]
-    if name in ("abs", "floor", "ceil", "round") and not args[0].type.is_float and not type_.is_integer:
-        args[0] = Cast(args[0], DOUBLE)
-    return Call(name, tuple(args), type_)
+    fit = _fitting(function, args, node)
+    call = Call(name, tuple(coerce(a, t, n) for a, t, n in zip(args, fit.args, nodes, strict=True)), fit.result)
+    wrong = function.check(call)
+    if wrong is not None:
+        raise Unsupported(wrong, hint=f"For example: {function.example}.", span=span_of(node))
+    return _folded(function, call)
 
 
-def _check_lengths(name: str, args: list[Expr], node: exp.Expr) -> None:
-    most = 15 if name == "round" else 10_000
-    for arg in args:
-        value = arg.value if isinstance(arg, Literal) else None
-        least = 0 if name == "round" else 1
-        if not isinstance(value, int) or not least <= value <= most:
-            raise Unsupported(f"the numbers in {name} must be literals between {least} and {most}", span=span_of(node))
+def _fitting(function: Function, args: list[Expr], node: exp.Expr) -> Fit:
+    """A text or NULL without a type is read as the first type that fits."""
+    choices = [_readings(arg, place in function.literals) for place, arg in enumerate(args)]
+    for types in product(*choices):
+        fit = function.fit(types)
+        if fit is not None:
+            return fit
+    given = ", ".join(str(arg.type) for place, arg in enumerate(args) if place not in function.literals)
+    raise TypeMismatch(f"{function.name} does not take ({given})", hint=f"For example: {function.example}.",
+                       span=span_of(node))  # fmt: skip
 
 
-def part_of(node: exp.Expr, parts: tuple[str, ...], what: str) -> Literal:
-    name = node.name.lower()
-    if name not in parts:
-        span = span_of(node) or (span_of(node.parent) if node.parent is not None else None)
-        raise Unsupported(f'{what} of "{name}" is not supported', hint=f"Parts: {', '.join(parts)}.", span=span)
-    return Literal(name, TEXT)
+def _readings(arg: Expr, fixed: bool) -> tuple[Type, ...]:
+    if fixed or not isinstance(arg, Literal) or arg.type != TEXT:
+        return (arg.type,)
+    return (TEXT, *(type_ for type_ in (BIGINT, DOUBLE, TIMESTAMP) if convert_literal(arg, type_) is not None))
+
+
+def _folded(function: Function, call: Call) -> Expr:
+    """A date made of literals is a literal, so that a condition on it narrows a column."""
+    literals = [arg.value for arg in call.args if isinstance(arg, Literal)]
+    if call.type.is_time and function.evaluate is not None and len(literals) == len(call.args):
+        try:
+            return Literal(function.evaluate(call, literals), call.type)
+        except NotWorkedOut:
+            pass
+    return function.shorter(call)
 
 
 def clip(args: list[Expr], node: exp.Expr) -> Expr:

@@ -2,100 +2,87 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.analysis.calendar import EXTRACTIONS, TRUNCATIONS
 from dpsql.errors import GroupingError, TypeMismatch, Unsupported
-from dpsql.plan.expr import (
-    And,
-    Arithmetic,
-    Call,
-    Case,
-    Cast,
-    Compare,
-    Expr,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-)
-from dpsql.sql.bind_call import castable, checked_call, clip, part_of, unknown_function
-from dpsql.sql.coerce import bind_literal, coerce, convert_literal, meet, number_literal
+from dpsql.plan.expr import Arithmetic, Case, Cast, Expr, IsNull, Literal, Not
+from dpsql.sql import bind_time, bind_truth, bind_words
+from dpsql.sql.bind_call import checked_call, clip, unknown_function
+from dpsql.sql.bind_truth import COMPARISONS, Bind
+from dpsql.sql.casts import bind_cast, cast_to
+from dpsql.sql.coerce import bind_literal, coerce, meet, number_literal
 from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.intervals import is_interval
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Kind, integer_range, parse_type
+from dpsql.sql.spellings import BARE, BARE_PARTS, NAMED, PARTS
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, Kind, integer_range
 
-COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-}  # fmt: skip
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
 }  # fmt: skip
 
-# sqlglot's own classes for functions of our table: (name, the arguments in order)
-_NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
-    exp.Lower: ("lower", ("this",)),
-    exp.Upper: ("upper", ("this",)),
-    exp.Trim: ("trim", ("this",)),
-    exp.Length: ("length", ("this",)),
-    exp.Substring: ("substring", ("this", "start", "length")),
-    exp.DPipe: ("concat", ("this", "expression")),
-    exp.Abs: ("abs", ("this",)),
-    exp.Floor: ("floor", ("this",)),
-    exp.Ceil: ("ceil", ("this",)),
-    exp.Round: ("round", ("this", "decimals")),
-    exp.Coalesce: ("coalesce", ("this", "expressions")),
-    exp.Nullif: ("nullif", ("this", "expression")),
-    exp.Greatest: ("greatest", ("this", "expressions")),
-    exp.Least: ("least", ("this", "expressions")),
-}
-
 
 def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
     """The plan expression of a tree over the columns in scope."""
-    for kind, bind in _BINDERS.items():
+    if scope.inner is not None and is_inner(node):
+        return scope.inner(node)
+    if isinstance(node, exp.Column):
+        return _column(node, scope)
+
+    def bind(part: exp.Expr) -> Expr:
+        return bind_expr(part, scope)
+
+    for kind, binder in _BINDERS.items():
         if isinstance(node, kind):
-            return bind(node, scope)
-    if type(node) in COMPARISONS:
-        only(node, "this", "expression")
-        return _compare(COMPARISONS[type(node)], node, scope)
-    if type(node) in ARITHMETIC:
-        only(node, "this", "expression")
-        return _arithmetic(ARITHMETIC[type(node)], node, scope)
-    if type(node) in _NAMED:
-        return _named(node, scope)
+            return binder(node, bind)
+    if type(node) in NAMED:
+        return _named(node, bind)
+    raise _refused(node)
+
+
+def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
+    return bind_truth.condition(node, lambda part: bind_expr(part, scope))
+
+
+def is_inner(node: exp.Expr) -> bool:
+    """Whether a node is, or compares with, a sub-select or a window: what more than one row decides."""
+    if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation | exp.Exists | exp.Window):
+        return True
+    if isinstance(node, exp.In):
+        return node.args.get("query") is not None or node.args.get("unnest") is not None
+    if type(node) in COMPARISONS and isinstance(node.expression, exp.Any | exp.All):
+        return isinstance(node.expression.this.unnest(), exp.Query)
+    return False
+
+
+def _refused(node: exp.Expr) -> Exception:
     if isinstance(node, exp.AggFunc):
-        raise GroupingError("aggregates cannot be nested or stand in WHERE, ON or GROUP BY", span=span_of(node))
-    if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        raise Unsupported("a sub-select cannot stand here yet", span=span_of(node))
+        return GroupingError("aggregates cannot be nested or stand in WHERE, ON or GROUP BY", span=span_of(node))
     if isinstance(node, exp.Window):
-        raise Unsupported(
+        return Unsupported(
             "window functions over private rows are not supported",
             hint="Aggregate first: window functions over the aggregated rows are fine.",
             span=span_of(node),
         )
-    if not isinstance(node, exp.Func):
-        raise Unsupported(f"{spelled(node)} is not supported over private rows", span=span_of(node))
-    raise unknown_function(node)
-
-
-def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
-    condition = bind_expr(node, scope)
-    if condition.type != BOOLEAN:
-        raise TypeMismatch(f"a condition must be boolean, not {condition.type}", span=span_of(node))
-    return condition
+    if is_inner(node) or isinstance(node, exp.Any | exp.All):
+        return Unsupported("a sub-select cannot stand here yet", span=span_of(node))
+    if is_interval(node):
+        return Unsupported("an interval must be added to a date", hint="For example: at + INTERVAL '1 day'.",
+                           span=span_of(node))  # fmt: skip
+    if not isinstance(node, exp.Func) or isinstance(node, exp.Collate):
+        return Unsupported(f"{spelled(node)} is not supported over private rows", span=span_of(node))
+    return unknown_function(node)
 
 
 # --- leaves ----------------------------------------------------------------------------------------------------------
 
 
-def _column(node: exp.Expr, scope: Scope) -> Expr:
-    assert isinstance(node, exp.Column)
+def _column(node: exp.Column, scope: Scope) -> Expr:
     only(node, "this", "table", "db", "catalog")
     if isinstance(node.this, exp.Star):
         raise Unsupported("* cannot stand here", span=span_of(node))
@@ -106,26 +93,19 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
     return Cast(column, BIGINT) if column.type.kind is Kind.HUGEINT else column
 
 
-def _null(node: exp.Expr, scope: Scope) -> Expr:
-    return Literal(None, TEXT)
-
-
-def _boolean(node: exp.Expr, scope: Scope) -> Expr:
-    return Literal(bool(node.this), BOOLEAN)
-
-
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def _compare(op: str, node: exp.Expr, scope: Scope) -> Expr:
+def _arithmetic(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression")
+    op = ARITHMETIC[type(node)]
     nodes = [node.this, node.expression]
-    (left, right), _ = meet([bind_expr(n, scope) for n in nodes], nodes, "comparison")
-    return Compare(op, left, right)
-
-
-def _arithmetic(op: str, node: exp.Expr, scope: Scope) -> Expr:
-    nodes = [node.this, node.expression]
-    args = [number_literal(bind_expr(n, scope), n) for n in nodes]
+    if op in "+-" and any(map(is_interval, nodes)):
+        return bind_time.interval_sum(node, bind)
+    args = [bind(n) for n in nodes]
+    if any(arg.type.is_time for arg in args):
+        return bind_time.date_sum(op, *bind_time.both_times(args, nodes), node)
+    args = [number_literal(arg, n) for arg, n in zip(args, nodes, strict=True)]
     for arg, part in zip(args, nodes, strict=True):
         if not arg.type.is_number:
             raise TypeMismatch(f"arithmetic needs numbers, not {arg.type}", span=span_of(part))
@@ -151,9 +131,11 @@ def fold(expr: Arithmetic) -> Expr:
     return Literal(float(result), DOUBLE) if abs(result) < 2**1000 else expr
 
 
-def _neg(node: exp.Expr, scope: Scope) -> Expr:
+def _neg(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this")
-    arg = number_literal(bind_expr(node.this, scope), node.this)
+    if is_interval(node):
+        raise _refused(node)
+    arg = number_literal(bind(node.this), node.this)
     if isinstance(arg, Literal) and isinstance(arg.value, int | float | Decimal) and arg.type.is_number:
         return Literal(-arg.value, arg.type)
     if not arg.type.is_number:
@@ -161,160 +143,149 @@ def _neg(node: exp.Expr, scope: Scope) -> Expr:
     return Arithmetic("-", Literal(0, BIGINT), arg, BIGINT if arg.type.is_integer else DOUBLE)
 
 
-def _connector(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expression")
-    args = tuple(bind_condition(part, scope) for part in node.flatten())
-    return And(args) if isinstance(node, exp.And) else Or(args)
-
-
-def _not(node: exp.Expr, scope: Scope) -> Expr:
+def _not(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this")
-    return Not(bind_condition(node.this, scope))
+    return Not(bind_truth.condition(node.this, bind))
 
 
-def _is(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expression", "negate")
-    arg, what = bind_expr(node.this, scope), node.expression
-    found: Expr | None = None
-    if isinstance(what, exp.Null):
-        found = IsNull(arg)
-    if isinstance(what, exp.Boolean):
-        truth = bind_condition(node.this, scope)
-        wanted = truth if what.this else Not(truth)
-        found = Call("coalesce", (wanted, Literal(False, BOOLEAN)), BOOLEAN)
-    if found is not None:
-        return Not(found) if node.args.get("negate") else found
-    raise Unsupported("IS takes NULL, TRUE or FALSE", span=span_of(node))
+# --- which of several ------------------------------------------------------------------------------------------------
 
 
-def _in(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expressions")
-    nodes = [node.this, *node.expressions]
-    (arg, *values), _ = meet([bind_expr(n, scope) for n in nodes], nodes, "comparison")
-    literals = [value for value in values if isinstance(value, Literal)]
-    if len(literals) != len(values):
-        raise Unsupported("IN takes literals here", span=span_of(node))
-    known = tuple(dict.fromkeys(value for value in literals if value.value is not None))
-    found: Expr = InList(arg, known) if known else Literal(False, BOOLEAN)
-    if len(known) < len(set(literals)) or any(value.value is None for value in literals):
-        return Or((found, Literal(None, BOOLEAN)))  # x IN (1, NULL) is never false
-    return found
-
-
-def _between(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "low", "high")
-    nodes = [node.this, node.args["low"], node.args["high"]]
-    (arg, low, high), _ = meet([bind_expr(n, scope) for n in nodes], nodes, "comparison")
-    return And((Compare(">=", arg, low), Compare("<=", arg, high)))
-
-
-def _like(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expression", "negate")
-    name = "ilike" if isinstance(node, exp.ILike) else "like"
-    pattern = bind_expr(node.expression, scope)
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str) or "\\" in pattern.value:
-        raise Unsupported("a pattern must be a literal without a backslash", span=span_of(node.expression))
-    found = checked_call(name, [bind_expr(node.this, scope), pattern], node)
-    return Not(found) if node.args.get("negate") else found
-
-
-def _case(node: exp.Expr, scope: Scope) -> Expr:
+def _case(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this", "ifs", "default")
     subject = node.args.get("this")
-    conditions: list[Expr] = []
-    values: list[Expr] = []
-    nodes: list[exp.Expr] = []
+    tests: list[exp.Expr] = []
     for branch in node.args["ifs"]:
         only(branch, "this", "true")
-        test = exp.EQ(this=subject, expression=branch.this) if subject is not None else branch.this
-        conditions.append(bind_condition(test, scope))
-        nodes.append(branch.args["true"])
-        values.append(bind_expr(nodes[-1], scope))
-    default = node.args.get("default") or exp.Null()
-    nodes.append(default)
-    values.append(bind_expr(default, scope))
-    met, type_ = meet(values, nodes, "CASE")
+        tests.append(exp.EQ(this=subject, expression=branch.this) if subject is not None else branch.this)
+    conditions = [bind_truth.condition(test, bind) for test in tests]
+    values = [branch.args["true"] for branch in node.args["ifs"]]
+    return _chosen(conditions, [*values, node.args.get("default") or exp.Null()], bind)
+
+
+def _if(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "true", "false")
+    values = [node.args["true"], node.args.get("false") or exp.Null()]
+    return _chosen([bind_truth.condition(node.this, bind)], values, bind)
+
+
+def _nvl2(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "true", "false")
+    return _chosen([Not(IsNull(bind(node.this)))], [node.args["true"], node.args.get("false") or exp.Null()], bind)
+
+
+def _chosen(conditions: list[Expr], nodes: list[exp.Expr], bind: Bind) -> Expr:
+    met, type_ = meet([bind(node) for node in nodes], nodes, "CASE")
     *then, otherwise = [coerce(value, type_, n) for value, n in zip(met, nodes, strict=True)]
     return Case(tuple(zip(conditions, then, strict=True)), otherwise, type_)
-
-
-def _cast(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "to")
-    if node.args["to"].expressions and "char" in node.args["to"].sql().lower():
-        raise Unsupported("a cast to text with a length is not supported",
-                          hint="substring(x, 1, 3) cuts text to 3 characters.", span=span_of(node))  # fmt: skip
-    type_ = parse_type(node.args["to"].sql())
-    if type_ is None or type_.kind in (Kind.INTERVAL, Kind.TIME):
-        raise Unsupported(f"no cast to {node.args['to'].sql()} over private rows", span=span_of(node))
-    arg = bind_expr(node.this, scope)
-    if isinstance(arg, Literal):
-        converted = convert_literal(arg, type_)
-        if converted is not None:
-            return converted
-        if isinstance(arg.value, str):
-            raise TypeMismatch(f"this text cannot be read as {type_}", span=span_of(node))
-    if arg.type == type_:
-        return arg
-    if not castable(arg.type, type_):
-        raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
-    return Cast(arg, type_)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-def _named(node: exp.Expr, scope: Scope) -> Expr:
-    name, places = _NAMED[type(node)]
+def _named(node: exp.Expr, bind: Bind) -> Expr:
+    name, places = NAMED[type(node)]
     only(node, *places)
     nodes: list[exp.Expr] = []
     for place in places:
         value = node.args.get(place)
         nodes += value if isinstance(value, list) else [] if value is None else [value]
-    return checked_call(name, [bind_expr(n, scope) for n in nodes], node, nodes)
+    return checked_call(name, [bind(n) for n in nodes], node, nodes)
 
 
-def _anonymous(node: exp.Expr, scope: Scope) -> Expr:
+def _anonymous(node: exp.Expr, bind: Bind) -> Expr:
     assert isinstance(node, exp.Anonymous)
-    if node.name.lower() not in ("clip", "clamp"):
-        raise unknown_function(node)
-    return clip([bind_expr(part, scope) for part in node.expressions], node)
+    name, args = node.name.lower(), node.expressions
+    if name in ("clip", "clamp"):
+        return clip([bind(part) for part in args], node)
+    if name in BARE:
+        return checked_call(BARE[name], [bind(part) for part in args], node, args)
+    if name in BARE_PARTS and len(args) == 1:
+        part = exp.Extract(this=exp.var(name), expression=args[0])
+        return bind_time.extract(part, bind)
+    if name == "iff" and 2 <= len(args) <= 3:
+        return _chosen([bind_truth.condition(args[0], bind)], [args[1], *(args[2:] or [exp.Null()])], bind)
+    if name == "timezone" and len(args) == 2:
+        return bind_time.in_zone(bind(args[1]), args[0], node)
+    if name in _BARE_TIMES:
+        return _BARE_TIMES[name](node, bind)
+    if name == "age":
+        hint = "For example: EXTRACT(year FROM AGE(CURRENT_DATE, at))."
+        raise Unsupported("an age is an interval, which is not supported", hint=hint, span=span_of(node))
+    raise unknown_function(node)
 
 
-def _extract(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "expression")
-    arg = bind_expr(node.expression, scope)
-    return checked_call("extract", [part_of(node.this, EXTRACTIONS, "EXTRACT"), arg], node)
+_BARE_TIMES: dict[str, Callable[[exp.Anonymous, Bind], Expr]] = {
+    "strftime": bind_time.strftime,
+    "time_bucket": bind_time.time_bucket,
+    "dateadd": bind_time.dateadd,
+    "date_sub": bind_time.date_sub_units,
+    "datesub": bind_time.date_sub_units,
+}
 
 
-def _date_trunc(node: exp.Expr, scope: Scope) -> Expr:
-    only(node, "this", "unit")
-    arg = bind_expr(node.this, scope)
-    return checked_call("date_trunc", [part_of(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
-
-
-def _paren(node: exp.Expr, scope: Scope) -> Expr:
+def _paren(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this")
-    return bind_expr(node.this, scope)
+    return bind(node.this)
 
 
-_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
-    exp.Column: _column,
-    exp.Literal: lambda node, scope: bind_literal(node),
-    exp.Null: _null,
-    exp.Boolean: _boolean,
+def _as_date(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this")
+    return cast_to(bind(node.this), DATE if isinstance(node, exp.Date) else TIMESTAMP, node)
+
+
+def _pi(node: exp.Expr, bind: Bind) -> Expr:
+    only(node)
+    return Literal(math.pi, DOUBLE)
+
+
+_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Bind], Expr]] = {
+    exp.Literal: lambda node, bind: bind_literal(node),
+    exp.Null: lambda node, bind: Literal(None, TEXT),
+    exp.Boolean: lambda node, bind: Literal(bool(node.this), BOOLEAN),
     exp.Paren: _paren,
-    exp.Connector: _connector,
+    exp.Connector: bind_truth.connector,
     exp.Not: _not,
-    exp.Is: _is,
-    exp.In: _in,
-    exp.Between: _between,
-    exp.Like: _like,
-    exp.ILike: _like,
+    exp.Is: bind_truth.is_,
+    exp.In: bind_truth.in_,
+    exp.Between: bind_truth.between,
+    exp.NullSafeEQ: bind_truth.distinct,
+    exp.NullSafeNEQ: bind_truth.distinct,
+    exp.Escape: bind_truth.escaped,
+    exp.Like: bind_truth.like,
+    exp.ILike: bind_truth.like,
+    exp.SimilarTo: bind_truth.similar,
+    exp.RegexpLike: bind_truth.regexp_like,
+    exp.RegexpILike: bind_truth.regexp_like,
+    exp.RegexpReplace: bind_truth.regexp_replace,
+    **dict.fromkeys(COMPARISONS, bind_truth.compare),
+    **dict.fromkeys(ARITHMETIC, _arithmetic),
     exp.Case: _case,
-    exp.Cast: _cast,
+    exp.If: _if,
+    exp.Nvl2: _nvl2,
+    exp.Cast: bind_cast,
     exp.Neg: _neg,
-    exp.Extract: _extract,
-    exp.TimestampTrunc: _date_trunc,
-    exp.DateTrunc: _date_trunc,
+    exp.Pi: _pi,
+    exp.Log: bind_words.log,
+    exp.DPipe: bind_words.joined,
+    exp.ConcatWs: _named,
+    exp.Concat: bind_words.concat,
+    exp.Trim: bind_words.trim,
+    exp.Pad: bind_words.pad,
+    exp.Initcap: bind_words.initcap,
+    exp.Substring: bind_words.substring,
+    exp.Extract: bind_time.extract,
+    exp.TimestampTrunc: bind_time.date_trunc,
+    exp.DateTrunc: bind_time.date_trunc,
+    exp.DateDiff: bind_time.date_diff,
+    exp.DateAdd: bind_time.date_add,
+    exp.DateSub: bind_time.date_add,
+    exp.TimeToStr: bind_time.to_char,
+    exp.StrToDate: bind_time.to_date,
+    exp.StrToTime: bind_time.to_date,
+    exp.AtTimeZone: bind_time.at_time_zone,
+    exp.Date: _as_date,
+    exp.Timestamp: _as_date,
+    **dict.fromkeys(PARTS, bind_time.part_call),
     exp.Anonymous: _anonymous,
 }

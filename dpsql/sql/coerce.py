@@ -10,12 +10,14 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, TypeMismatch
+from dpsql.functions.logic import common_type
 from dpsql.plan.expr import Cast, Expr, Literal
 from dpsql.sql.dialect import only, span_of
-from dpsql.sql.functions import common_type
-from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Kind, Type, decimal, integer_range
+from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal, integer_range
 
 _WIDE = Context(prec=80)
+_WORDS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True,
+          "false": False, "f": False, "no": False, "n": False, "off": False, "0": False}  # fmt: skip
 
 
 def bind_literal(node: exp.Expr) -> Literal:
@@ -78,17 +80,27 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
         whole = Fraction(value)  # type: ignore[arg-type]
         least, most = integer_range(type_)
         return Literal(int(whole), type_) if whole.denominator == 1 and least <= whole <= most else None
-    if type_ == TIMESTAMP and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return Literal(dt.datetime(value.year, value.month, value.day), TIMESTAMP)
+    if isinstance(value, dt.date) and type_.is_time:
+        return _time_literal(value, type_)
+    if isinstance(value, int) and type_ == TEXT:
+        return Literal(str(value).lower(), TEXT)
     return None
+
+
+def _time_literal(value: dt.date, type_: Type) -> Literal:
+    """Zones are UTC's."""
+    moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
+    if type_.kind is Kind.TIMESTAMPTZ:
+        return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
+    plain = moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    return Literal(plain.date() if type_.kind is Kind.DATE else plain, type_)
 
 
 def _text_literal(text: str, type_: Type) -> Literal | None:
     try:
         match type_.kind:
             case Kind.BOOLEAN:
-                words = {"true": True, "t": True, "false": False, "f": False}
-                return Literal(words[text.lower()], type_)
+                return Literal(_WORDS[text.lower()], type_)
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
                 return convert_literal(Literal(int(text), BIGINT), type_)
             case Kind.REAL | Kind.DOUBLE:
@@ -106,6 +118,9 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
                 return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
             case Kind.UUID:
                 return Literal(str(uuid.UUID(text)), type_)
+            case Kind.TIME:
+                time = dt.time.fromisoformat(text)
+                return Literal(time.isoformat(), type_) if time.tzinfo is None else None
             case _:
                 return None
     except (ValueError, KeyError, InvalidOperation):

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import Unsupported
 from dpsql.span import Span
+from dpsql.sql.spellings import FUNCTIONS
+
+WRITTEN = "written"
+"""The note in which a function keeps its name as it was written."""
 
 
 class Reader(Postgres):
+    ORIGINAL_NAME_META_KEY = WRITTEN
+
     class Tokenizer(Postgres.Tokenizer):
         KEYWORDS = {**Postgres.Tokenizer.KEYWORDS, "//": TokenType.DIV}
+
+    class Parser(PostgresParser):
+        FUNCTIONS = {**PostgresParser.FUNCTIONS, **FUNCTIONS}
 
 
 def span_of(node: exp.Expr) -> Span | None:
@@ -86,6 +96,8 @@ def spelled(node: exp.Expr) -> str:
     """What an analyst would call this node."""
     if isinstance(node, exp.Anonymous):
         return f"{str(node.this).upper()}()"
+    if node.meta.get(WRITTEN):
+        return f"{str(node.meta[WRITTEN]).upper()}()"
     if node.key in WORDS:
         return WORDS[node.key]
     if isinstance(node, exp.Func):

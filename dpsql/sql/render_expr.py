@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.errors import LimitExceeded
+from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -16,6 +17,8 @@ from dpsql.plan.expr import (
     Column,
     Compare,
     Expr,
+    HoleValue,
+    InHole,
     InList,
     IsNull,
     Literal,
@@ -23,11 +26,10 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
-from dpsql.plan.nodes import ScanColumn
+from dpsql.plan.relations import ScanColumn
 from dpsql.schema.domain import Domain
-from dpsql.sql.functions import FUNCTIONS
 from dpsql.sql.literals import double, identifier, literal, moment, type_name
-from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, TIMESTAMP, Kind, Type
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, Type
 
 FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
 MICROSECONDS = 86_400_000_000
@@ -70,7 +72,7 @@ def _render(expr: Expr) -> str:
         case Cast():
             sql = cast(render_expr(expr.arg), expr.type)
             # Text can spell years that a calendar function, or the way out to Python, fails on.
-            return within_calendar(sql, expr.type) if expr.type.is_time and expr.arg.type == TEXT else sql
+            return _within_python(sql, expr.type) if expr.arg.type == TEXT else sql
         case Call():
             return _call(expr)
         case Clip():
@@ -78,8 +80,19 @@ def _render(expr: Expr) -> str:
             return cast(clipped, expr.type) if expr.type.is_integer else clipped
         case Quantise():
             return _quantise(expr)
+        case HoleValue():
+            return f"CAST(${expr.hole} AS {type_name(expr.type)})"
+        case InHole():
+            listed = f"SELECT unnest(CAST(${expr.hole} AS {type_name(expr.domain.type)}[]))"
+            return f"({render_expr(expr.arg)} IN ({listed}))"
         case _:
             assert_never(expr)
+
+
+def _within_python(sql: str, type_: Type) -> str:
+    if type_.kind is Kind.TIME:
+        return _before_midnight(sql)
+    return within_calendar(sql, type_) if type_.is_time else sql
 
 
 def cast(sql: str, type_: Type) -> str:
@@ -97,13 +110,7 @@ def _arithmetic(expr: Arithmetic) -> str:
 
 
 def _call(expr: Call) -> str:
-    args = [render_expr(arg) for arg in expr.args]
-    if expr.function == "abs" and expr.type.is_integer:  # abs(-2^63) raises in 64 bits
-        return cast(f"abs(CAST({args[0]} AS HUGEINT))", BIGINT)
-    sql = FUNCTIONS[expr.function].duckdb(args)
-    if expr.function == "date_trunc" and expr.type == TIMESTAMP:
-        return f"CAST({sql} AS TIMESTAMP)"
-    return sql
+    return FUNCTIONS[expr.function].duckdb(expr, [render_expr(arg) for arg in expr.args])
 
 
 # --- numbers into bounds ---------------------------------------------------------------------------------------------
@@ -198,12 +205,16 @@ def _within(raw: str, column: ScanColumn) -> str:
         case Kind.TEXT:
             return f"CASE WHEN length({raw}) <= {column.max_length} THEN {raw} END"
         case Kind.TIME:
-            # DuckDB has 24:00:00, which is no time of day in Python: a key that could not leave would tell.
-            return f"CASE WHEN {raw} < CAST('24:00:00' AS TIME) THEN {raw} END"
+            return _before_midnight(raw)
         case Kind.BOOLEAN | Kind.INTERVAL | Kind.UUID:
             return raw
         case _:
             assert_never(domain.type.kind)
+
+
+def _before_midnight(raw: str) -> str:
+    """DuckDB has 24:00:00, which is no time of day in Python: a key that could not leave would tell."""
+    return f"CASE WHEN {raw} < CAST('24:00:00' AS TIME) THEN {raw} END"
 
 
 def _typed(sql: str, domain: Domain) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.analysis.calendar import CYCLES, TRUNCATIONS, extract_bounds, truncate, truncated_values
+from dpsql.functions.calendar import CYCLES, TRUNCATIONS, extract_bounds, truncate, truncated_values
 from dpsql.schema.domain import Domain, to_number
 from dpsql.types import DATE, TIMESTAMP, TIMESTAMPTZ
 

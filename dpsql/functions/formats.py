@@ -1,0 +1,228 @@
+"""Formats of dates: PostgreSQL's (to_char) and C's (strftime), read into pieces before any row is.
+
+    Mon YYYY   →   strftime(at, '%b %Y')
+    YYYY-Q     →   strftime(at, '%Y-') || quarter
+
+A piece knows its text in Python too, so that a column with bounds has a finite list of texts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsql.functions.calendar import DAYS, MONTH_NAMES, TRUNCATIONS, days_in
+from dpsql.functions.record import quoted
+
+Texts = Callable[[dt.datetime], str]
+
+
+class UnknownFormat(Exception):
+    """A part of a format that is not known; the text names it."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One part of a format: what it prints, the finest period that it tells apart, and whether years matter."""
+
+    python: Texts
+    directive: str = ""  # strftime's; else `form` is used
+    form: Callable[[str], str] | None = None
+    unit: str = ""  # none for plain text
+    yearly: bool = True  # the same in every year
+    reads: bool = False  # strptime reads it too
+
+
+def _text(text: str) -> Piece:
+    return Piece(lambda at: text, text.replace("%", "%%"), reads=True)
+
+
+def _number(unit: str, width: int, number: Callable[[dt.datetime], int], directive: str, *, yearly: bool = True,
+            reads: bool = False) -> Piece:  # fmt: skip
+    return Piece(lambda at: f"{number(at):0{width}d}", directive, None, unit, yearly, reads)
+
+
+def _name(unit: str, name: Texts, directive: str, reads: bool = False) -> Piece:
+    return Piece(name, directive, None, unit, True, reads)
+
+
+def _own(unit: str, python: Texts, form: Callable[[str], str]) -> Piece:
+    return Piece(python, "", form, unit)
+
+
+def _twelve(at: dt.datetime) -> int:
+    return (at.hour - 1) % 12 + 1
+
+
+def _day_of_year(at: dt.datetime) -> int:
+    return at.timetuple().tm_yday
+
+
+_NUMBERS: dict[str, tuple[str, int, Callable[[dt.datetime], int], bool]] = {
+    "m": ("month", 2, lambda at: at.month, True),
+    "d": ("day", 2, lambda at: at.day, True),
+    "H": ("hour", 2, lambda at: at.hour, True),
+    "I": ("hour", 2, _twelve, True),
+    "M": ("minute", 2, lambda at: at.minute, True),
+    "S": ("second", 2, lambda at: at.second, True),
+    "j": ("day", 3, _day_of_year, True),
+}
+
+DIRECTIVES: dict[str, Piece] = {
+    "%Y": _number("year", 4, lambda at: at.year, "%Y", yearly=False, reads=True),
+    "%y": _number("year", 2, lambda at: at.year % 100, "%y", yearly=False),
+    "%G": _number("week", 4, lambda at: at.isocalendar().year, "%G", yearly=False),
+    "%V": _number("week", 2, lambda at: at.isocalendar().week, "%V", yearly=False),
+    "%u": _number("day", 1, lambda at: at.isoweekday(), "%u", yearly=False),
+    "%w": _number("day", 1, lambda at: at.isoweekday() % 7, "%w", yearly=False),
+    "%f": _number("microsecond", 6, lambda at: at.microsecond, "%f", reads=True),
+    "%g": _number("millisecond", 3, lambda at: at.microsecond // 1000, "%g"),
+    "%b": _name("month", lambda at: MONTH_NAMES[at.month - 1][:3], "%b", reads=True),
+    "%B": _name("month", lambda at: MONTH_NAMES[at.month - 1], "%B", reads=True),
+    "%a": Piece(lambda at: DAYS[at.weekday()][:3], "%a", None, "day", False),
+    "%A": Piece(lambda at: DAYS[at.weekday()], "%A", None, "day", False),
+    "%p": _name("hour", lambda at: "AM" if at.hour < 12 else "PM", "%p", reads=True),
+    "%%": Piece(lambda at: "%", "%%", reads=True),
+    **{f"%{k}": _number(unit, width, number, f"%{k}", reads=reads)
+       for k, (unit, width, number, reads) in _NUMBERS.items()},
+    **{f"%-{k}": _number(unit, 1, number, f"%-{k}") for k, (unit, _, number, _) in _NUMBERS.items()},
+}  # fmt: skip
+
+
+def _cased(piece: Piece, change: str, width: int = 0) -> Piece:
+    """A name in capitals or small letters, filled up with spaces to `width`."""
+    def letters(name: str) -> str:
+        return name.upper() if change == "upper" else name.lower() if change == "lower" else name
+
+    def form(arg: str) -> str:
+        name = f"strftime({arg}, {quoted(piece.directive)})"
+        name = f"{change}({name})" if change else name
+        return f"rpad({name}, {width}, ' ')" if width else name
+
+    return Piece(lambda at: letters(piece.python(at)).ljust(width), "", form, piece.unit, piece.yearly)
+
+
+def _printed(part: str, work: str) -> Callable[[str], str]:
+    return lambda arg: f"CAST({work.format(part=f'date_part({quoted(part)}, {arg})')} AS VARCHAR)"
+
+
+def _names(word: str, directive: str, width: int) -> dict[str, Piece]:
+    """PostgreSQL fills long names up to nine characters, unless FM stands before them."""
+    piece = DIRECTIVES[directive]
+    plain = {word: "", word.upper(): "upper", word.lower(): "lower"}
+    filled = {name: _cased(piece, change, width) if change or width else piece for name, change in plain.items()}
+    trimmed = {f"FM{name}": _cased(piece, change) if change else piece for name, change in plain.items()}
+    return filled | trimmed
+
+
+_NAMES = _names("Month", "%B", 9) | _names("Mon", "%b", 0) | _names("Day", "%A", 9) | _names("Dy", "%a", 0)
+_PERIODS = {"YYYY": "%Y", "YY": "%y", "IYYY": "%G", "IW": "%V", "ID": "%u", "MM": "%m", "DDD": "%j", "DD": "%d",
+            "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M", "SS": "%S", "MS": "%g", "US": "%f", "AM": "%p",
+            "PM": "%p"}  # fmt: skip
+_UNPADDED = {"MM": "%-m", "DD": "%-d", "DDD": "%-j", "HH24": "%-H", "HH12": "%-I", "HH": "%-I", "MI": "%-M",
+             "SS": "%-S"}  # fmt: skip
+_TOKENS: dict[str, Piece] = {
+    "Q": _own("quarter", lambda at: str((at.month - 1) // 3 + 1), _printed("quarter", "{part}")),
+    "D": Piece(lambda at: str(at.isoweekday() % 7 + 1), "", _printed("dow", "{part} + 1"), "day", False),
+    "WW": _own("day", lambda at: f"{(_day_of_year(at) - 1) // 7 + 1:02d}",
+               lambda arg: f"lpad({_printed('doy', '({part} - 1) // 7 + 1')(arg)}, 2, '0')"),
+    "W": _own("day", lambda at: str((at.day - 1) // 7 + 1), _printed("day", "({part} - 1) // 7 + 1")),
+    **{token: DIRECTIVES[directive] for token, directive in _PERIODS.items()},
+    **{f"FM{token}": DIRECTIVES[directive] for token, directive in _UNPADDED.items()},
+    "am": _cased(DIRECTIVES["%p"], "lower"),
+    "pm": _cased(DIRECTIVES["%p"], "lower"),
+}  # fmt: skip
+_PLAIN = set(" -/.,:;_()[]|+#*\t")
+
+
+def postgres_pieces(written: str) -> tuple[Piece, ...]:
+    """The pieces of a format of to_char."""
+    pieces: list[Piece] = []
+    at = 0
+    while at < len(written):
+        found = _token(written, at)
+        if found is not None:
+            token, piece = found
+            at += len(token)
+        elif written[at] == '"' and '"' in written[at + 1 :]:
+            end = written.index('"', at + 1)
+            piece, at = _text(written[at + 1 : end]), end + 1
+        elif written[at] in _PLAIN:
+            piece, at = _text(written[at]), at + 1
+        else:
+            word = re.match(r"\w+|.", written[at:], re.DOTALL)
+            raise UnknownFormat(word[0] if word else written[at])
+        pieces.append(piece)
+    return tuple(pieces)
+
+
+def _token(written: str, at: int) -> tuple[str, Piece] | None:
+    """The longest token that starts here. Numbers may be written in small letters; names keep their case."""
+    for length in range(min(7, len(written) - at), 0, -1):
+        token = written[at : at + length]
+        piece = _NAMES.get(token) or _TOKENS.get(token) or _TOKENS.get(token.upper())
+        if piece is not None:
+            return token, piece
+    return None
+
+
+def strftime_pieces(written: str) -> tuple[Piece, ...]:
+    """The pieces of a format of strftime."""
+    pieces: list[Piece] = []
+    for part in re.findall(r"%-?.|[^%]+|%", written, re.DOTALL):
+        if part.startswith("%") and part not in DIRECTIVES:
+            raise UnknownFormat(part)
+        pieces.append(DIRECTIVES.get(part) or _text(part))
+    return tuple(pieces)
+
+
+def directives(pieces: tuple[Piece, ...]) -> str | None:
+    """The format for strptime; None where a piece cannot be read back."""
+    return "".join(piece.directive for piece in pieces) if all(piece.reads for piece in pieces) else None
+
+
+def printed(pieces: tuple[Piece, ...], at: dt.datetime) -> str:
+    return "".join(piece.python(at) for piece in pieces)
+
+
+def printed_form(pieces: tuple[Piece, ...], arg: str) -> str:
+    parts: list[str] = []
+    run = ""
+    for piece in (*pieces, None):
+        if piece is not None and piece.form is None:
+            run += piece.directive
+            continue
+        if run:
+            parts.append(f"strftime({arg}, {quoted(run)})")
+            run = ""
+        if piece is not None and piece.form is not None:
+            parts.append(piece.form(arg))
+    if not parts:
+        return "''"
+    return parts[0] if len(parts) == 1 else f"({' || '.join(parts)})"
+
+
+def finest(pieces: tuple[Piece, ...]) -> str:
+    """The finest period that the format tells apart."""
+    return max((piece.unit for piece in pieces if piece.unit), key=TRUNCATIONS.index, default="year")
+
+
+def cycle(pieces: tuple[Piece, ...]) -> list[dt.datetime] | None:
+    """Moments that show everything that a format without years can print; None where there are too many."""
+    unit = finest(pieces)
+    units = {piece.unit for piece in pieces if piece.unit}
+    if not all(piece.yearly for piece in pieces):
+        weekly = all(not piece.unit or (not piece.yearly and piece.unit == "day") for piece in pieces)
+        return [dt.datetime(2000, 1, 3) + dt.timedelta(days=n) for n in range(7)] if weekly else None
+    if unit in ("second", "millisecond", "microsecond"):
+        return None
+    if unit in ("hour", "minute"):
+        start, steps = dt.datetime(2000, 1, 1), 24 if unit == "hour" else 1440
+        if not units <= {"hour", "minute"}:
+            return None
+        return [start + dt.timedelta(minutes=n * (1440 // steps)) for n in range(steps)]
+    months = [(month, day) for month in range(1, 13) for day in range(1, days_in(2000, month) + 1)]
+    return [dt.datetime(year, month, day) for year in (2000, 2001) for month, day in months
+            if day <= days_in(year, month)]  # fmt: skip

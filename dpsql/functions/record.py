@@ -1,0 +1,94 @@
+"""What a function is: its arguments and types, what its results can be, and a form per engine that cannot raise.
+
+A form is total for every value of its arguments' types, also where an engine works it out for rows that a guard around
+it is about to drop: no part of it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from dpsql.functions.rules import replace_values
+from dpsql.plan.expr import Call, Expr, Literal
+from dpsql.schema.domain import Domain, Scalar
+from dpsql.types import Kind, Type
+
+Types = tuple[Type, ...]
+Domains = tuple[Domain, ...]
+Value = Scalar | None
+Form = Callable[[Call, list[str]], str]
+
+MOST_EVALUATED = 1_000
+"""Combinations of argument values for which a result is worked out one by one."""
+
+
+class NotWorkedOut(Exception):
+    """Python and the engines may differ here, so the value is left to the engine."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The types as which arguments are read, and the type of the result."""
+
+    args: Types
+    result: Type
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    example: str
+    fit: Callable[[Types], Fit | None]  # None: these arguments do not fit
+    domain: Callable[[Call, Domains], Domain]
+    duckdb: Form
+    least: int = 1
+    most: int = 1
+    # Arguments that must be literals: patterns, lengths and parts, which would raise or run away on some values.
+    literals: frozenset[int] = frozenset()
+    check: Callable[[Call], str | None] = lambda call: None  # what is wrong with the literals
+    evaluate: Callable[[Call, list[Value]], Value] | None = None  # only where Python and every engine agree
+    meets: bool = False  # arguments become one type first
+    shorter: Callable[[Call], Expr] = lambda call: call  # the same without the call, where it does nothing
+    written: bool = True  # whether analysts may write it by this name
+
+
+def literal_of(call: Call, place: int) -> Value:
+    """The value of a literal argument; None where it is left out."""
+    if place >= len(call.args):
+        return None
+    argument = call.args[place]
+    assert isinstance(argument, Literal)
+    return argument.value
+
+
+def text_of(call: Call, place: int) -> str:
+    return str(literal_of(call, place))
+
+
+def whole_of(call: Call, place: int) -> int:
+    value = literal_of(call, place)
+    assert isinstance(value, int)
+    return value
+
+
+def quoted(value: str) -> str:
+    """Text that a form writes itself."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def call_domain(function: Function, call: Call, args: Domains) -> Domain:
+    """What the function claims; where all arguments have few values, the results themselves."""
+    claimed = function.domain(call, args)
+    options = [(*arg.values, *((None,) if arg.nullable else ())) for arg in args if arg.values is not None]
+    if function.evaluate is None or len(options) < len(args) or prod(map(len, options)) > MOST_EVALUATED:
+        return claimed
+    if any(arg.type.is_float or arg.type.kind is Kind.DECIMAL for arg in args):
+        return claimed
+    try:
+        found = tuple(dict.fromkeys(function.evaluate(call, list(row)) for row in product(*options)))
+    except NotWorkedOut:
+        return claimed
+    return replace_values(claimed, found)

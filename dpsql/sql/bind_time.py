@@ -1,0 +1,222 @@
+"""Dates and times: parts, periods, intervals, differences and formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dpsql.errors import TypeMismatch, Unsupported
+from dpsql.functions.calendar import EXTRACTIONS, TRUNCATIONS, part_name
+from dpsql.functions.formats import UnknownFormat, directives, postgres_pieces
+from dpsql.functions.spans import Interval
+from dpsql.plan.expr import Arithmetic, Cast, Expr, Literal
+from dpsql.sql.bind_call import checked_call
+from dpsql.sql.coerce import coerce
+from dpsql.sql.dialect import only, span_of
+from dpsql.sql.intervals import is_interval, read_interval
+from dpsql.sql.spellings import FORMAT, PARTS
+from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
+
+Bind = Callable[[exp.Expr], Expr]
+
+_DIFFERENCE = "Ask for DATE_DIFF('hour', from, to), or EXTRACT(epoch FROM to - from) for seconds."
+
+
+def _part(node: exp.Expr, known: tuple[str, ...], what: str) -> Literal:
+    name = part_name(node.name)
+    if name not in known:
+        span = span_of(node) or (span_of(node.parent) if node.parent is not None else None)
+        raise Unsupported(f'{what} of "{node.name.lower()}" is not supported', hint=f"Parts: {', '.join(known)}.",
+                          span=span)  # fmt: skip
+    return Literal(name, TEXT)
+
+
+def extract(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression")
+    part, inner = _part(node.this, EXTRACTIONS, "EXTRACT"), node.expression.unnest()
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() == "age":
+        return _age_part(part, inner, bind)
+    if isinstance(inner, exp.Sub) and not is_interval(inner.expression):
+        found = _difference_part(part, inner, bind)
+        if found is not None:
+            return found
+    return extracted(part, bind(node.expression), node)
+
+
+def extracted(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
+    return checked_call("epoch", [arg], node) if part.value == "epoch" else checked_call("extract", [part, arg], node)
+
+
+def part_call(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this")
+    return extracted(Literal(PARTS[type(node)], TEXT), bind(node.this), node)
+
+
+def _age_part(part: Literal, node: exp.Anonymous, bind: Bind) -> Expr:
+    if len(node.expressions) != 2:
+        raise Unsupported("AGE takes two dates here", hint="For example: EXTRACT(year FROM AGE(CURRENT_DATE, at)).",
+                          span=span_of(node))  # fmt: skip
+    return checked_call("age", [part, *(bind(arg) for arg in node.expressions)], node)
+
+
+def _difference_part(part: Literal, node: exp.Expr, bind: Bind) -> Expr | None:
+    nodes = [node.this, node.expression]
+    end, start = both_times([bind(n) for n in nodes], nodes)
+    if not (end.type.is_time and start.type.is_time):
+        return None
+    if part.value == "epoch":
+        return checked_call("seconds_between", [end, start], node)
+    if part.value == "day":
+        return checked_call("date_sub", [part, start, end], node)
+    raise Unsupported(f"EXTRACT({part.value} FROM a difference) is not supported", hint=_DIFFERENCE,
+                      span=span_of(node))  # fmt: skip
+
+
+def both_times(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr, Expr]:
+    """Both sides; a text takes the type of the other one."""
+    left, right = args
+    if left.type.is_time and isinstance(right, Literal) and right.type == TEXT:
+        right = coerce(right, left.type, nodes[1])
+    if right.type.is_time and isinstance(left, Literal) and left.type == TEXT:
+        left = coerce(left, right.type, nodes[0])
+    return left, right
+
+
+def date_trunc(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "unit")
+    arg = bind(node.this)
+    return checked_call("date_trunc", [_part(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
+
+
+# --- adding and subtracting ------------------------------------------------------------------------------------------
+
+
+def interval_sum(node: exp.Expr, bind: Bind) -> Expr:
+    """date + interval, date - interval, interval + date."""
+    only(node, "this", "expression")
+    left, right = node.this, node.expression
+    if is_interval(left):
+        if isinstance(node, exp.Sub) or is_interval(right):
+            raise Unsupported("an interval must be added to a date", span=span_of(node))
+        left, right = right, left
+    return _moved(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
+
+
+def _moved(arg: Expr, interval: Interval, back: bool, node: exp.Expr) -> Expr:
+    if isinstance(arg, Literal) and arg.type == TEXT:
+        arg = coerce(arg, TIMESTAMP, node)
+    sign = -1 if back else 1
+    parts = [Literal(sign * number, type_) for number, type_ in
+             ((interval.months, INTEGER), (interval.days, INTEGER), (interval.microseconds, BIGINT))]  # fmt: skip
+    if not arg.type.is_time:
+        raise TypeMismatch(f"an interval is added to a date or timestamp, not to {arg.type}", span=span_of(node))
+    return checked_call("add_interval", [arg, *parts], node)
+
+
+def date_sum(op: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    """date + days, date - days, date - date; one of both is a date or timestamp."""
+    if op == "+" and left.type.is_integer:
+        left, right = right, left
+    if left.type == right.type == DATE and op == "-":
+        return checked_call("date_diff", [Literal("day", TEXT), right, left], node)
+    if left.type == DATE and right.type.is_integer and op in ("+", "-"):
+        if isinstance(right, Literal) and isinstance(right.value, int):
+            number = Literal(right.value if op == "+" else -right.value, BIGINT)
+            return checked_call("add_days", [left, number], node)
+        days = right if op == "+" else Arithmetic("-", Literal(0, BIGINT), right, BIGINT)
+        return checked_call("add_days", [left, days], node)
+    if op == "-" and left.type.is_time and right.type.is_time:
+        raise Unsupported("the difference of timestamps is an interval, which is not supported", hint=_DIFFERENCE,
+                          span=span_of(node))  # fmt: skip
+    hint = "Add an interval: at + INTERVAL '1 day'." if right.type.is_number else None
+    raise TypeMismatch(f"{left.type} {op} {right.type} is not supported", hint=hint, span=span_of(node))
+
+
+def date_add(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression", "unit")
+    unit, amount = node.args.get("unit"), node.expression
+    span = exp.Interval(this=amount.copy(), unit=unit) if unit is not None and not is_interval(amount) else amount
+    return _moved(bind(node.this), read_interval(span), isinstance(node, exp.DateSub), node)
+
+
+def dateadd(node: exp.Anonymous, bind: Bind) -> Expr:
+    """DATEADD(day, 7, at), as SQL Server and Redshift have it."""
+    if len(node.expressions) != 3:
+        raise Unsupported("DATEADD takes a unit, a number and a date", span=span_of(node))
+    unit, amount, arg = node.expressions
+    return _moved(bind(arg), read_interval(exp.Interval(this=amount.copy(), unit=exp.var(unit.name))), False, node)
+
+
+def date_diff(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression", "unit")
+    unit = _part(node.args.get("unit") or exp.var("day"), TRUNCATIONS, "DATE_DIFF")
+    return checked_call("date_diff", [unit, bind(node.expression), bind(node.this)], node)
+
+
+def date_sub_units(node: exp.Anonymous, bind: Bind) -> Expr:
+    unit, start, end = node.expressions
+    return checked_call("date_sub", [_part(unit, TRUNCATIONS, "DATE_SUB"), bind(start), bind(end)], node)
+
+
+def time_bucket(node: exp.Anonymous, bind: Bind) -> Expr:
+    if len(node.expressions) != 2:
+        raise Unsupported("TIME_BUCKET takes an interval and a date", span=span_of(node))
+    width = read_interval(node.expressions[0])
+    numbers: list[Expr] = [Literal(width.months, INTEGER), Literal(width.days, INTEGER),
+                           Literal(width.microseconds, BIGINT)]  # fmt: skip
+    return checked_call("time_bucket", [*numbers, bind(node.expressions[1])], node)
+
+
+# --- formats and zones -----------------------------------------------------------------------------------------------
+
+
+def to_char(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "format")
+    arg, written = bind(node.this), node.meta.get(FORMAT)
+    if written is None:
+        raise Unsupported("a format must be a literal", hint="For example: to_char(at, 'YYYY-MM').", span=span_of(node))
+    if arg.type.is_number:
+        raise Unsupported("TO_CHAR of a number is not supported", hint="CAST(x AS text) writes a number as text.",
+                          span=span_of(node))  # fmt: skip
+    return checked_call("to_char", [arg, Literal(written, TEXT)], node)
+
+
+def to_date(node: exp.Expr, bind: Bind) -> Expr:
+    """A format of PostgreSQL's, read back as strptime does."""
+    only(node, "this", "format")
+    written = node.meta.get(FORMAT)
+    if written is None:
+        raise Unsupported("a format must be a literal", hint="For example: to_date(note, 'YYYY-MM-DD').",
+                          span=span_of(node))  # fmt: skip
+    try:
+        format_ = directives(postgres_pieces(written))
+    except UnknownFormat as error:
+        raise Unsupported(f'the format has an unknown part "{error}"', span=span_of(node)) from None
+    if format_ is None:
+        raise Unsupported("this format cannot be read back", hint="For example: to_date(note, 'YYYY-MM-DD').",
+                          span=span_of(node))  # fmt: skip
+    moment = checked_call("strptime", [bind(node.this), Literal(format_, TEXT)], node)
+    return Cast(moment, DATE if isinstance(node, exp.StrToDate) else TIMESTAMPTZ)
+
+
+def strftime(node: exp.Anonymous, bind: Bind) -> Expr:
+    args = [bind(part) for part in node.expressions]
+    if len(args) == 2 and args[0].type == TEXT and args[1].type.is_time:  # SQLite's order
+        args.reverse()
+    return checked_call("strftime", args, node)
+
+
+def at_time_zone(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "zone")
+    return in_zone(bind(node.this), node.args["zone"], node)
+
+
+def in_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
+    if not isinstance(zone, exp.Literal) or zone.name.lower() not in ("utc", "etc/utc", "gmt", "z"):
+        raise Unsupported("only the time zone 'UTC' is supported over private rows", span=span_of(zone))
+    if arg.type.kind is Kind.TIMESTAMPTZ:
+        return coerce(arg, TIMESTAMP, node)
+    if arg.type.is_time:
+        return coerce(arg, TIMESTAMPTZ, node)
+    raise TypeMismatch(f"AT TIME ZONE needs a timestamp, not {arg.type}", span=span_of(node))

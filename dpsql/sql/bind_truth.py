@@ -1,0 +1,201 @@
+"""Conditions: comparisons of values and rows, IN, BETWEEN, IS, LIKE and regular expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dpsql.errors import TypeMismatch, Unsupported
+from dpsql.plan.expr import FALSE, And, Call, Compare, Expr, InList, IsNull, Literal, Not, Or
+from dpsql.sql.bind_call import checked_call
+from dpsql.sql.coerce import meet
+from dpsql.sql.dialect import only, span_of
+from dpsql.types import BOOLEAN, TEXT
+
+Bind = Callable[[exp.Expr], Expr]
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+
+
+def condition(node: exp.Expr, bind: Bind) -> Expr:
+    bound = bind(node)
+    if bound.type != BOOLEAN:
+        raise TypeMismatch(f"a condition must be boolean, not {bound.type}", span=span_of(node))
+    return bound
+
+
+def compare(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression")
+    op, left, right = COMPARISONS[type(node)], node.this, node.expression
+    rows = _row(left), _row(right)
+    if rows[0] is not None or rows[1] is not None:
+        return _compare_rows(op, rows[0], rows[1], node, bind)
+    if isinstance(right, exp.Any):
+        return _quantified(op, left, right.this, False, bind)
+    if isinstance(right, exp.Anonymous) and right.name.lower() == "all" and len(right.expressions) == 1:
+        return _quantified(op, left, right.expressions[0], True, bind)
+    return compared(op, left, right, bind)
+
+
+def compared(op: str, left: exp.Expr, right: exp.Expr, bind: Bind) -> Expr:
+    nodes = [left, right]
+    (one, other), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    return Compare(op, one, other)
+
+
+def _row(node: exp.Expr) -> list[exp.Expr] | None:
+    inner = node.unnest()
+    if isinstance(inner, exp.Tuple) or (isinstance(inner, exp.Anonymous) and inner.name.lower() == "row"):
+        return list(inner.expressions)
+    return None
+
+
+def _compare_rows(
+    op: str, left: list[exp.Expr] | None, right: list[exp.Expr] | None, node: exp.Expr, bind: Bind
+) -> Expr:
+    if op not in ("=", "<>") or left is None or right is None or len(left) != len(right):
+        raise Unsupported("rows are compared with = and <>, and have as many values", span=span_of(node))
+    equal = And(tuple(compared("=", a, b, bind) for a, b in zip(left, right, strict=True)))
+    return equal if op == "=" else Not(equal)
+
+
+def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bind) -> Expr:
+    """= ANY (ARRAY[…]) is IN, and <> ALL (ARRAY[…]) is NOT IN."""
+    array = right.unnest()
+    if not isinstance(array, exp.Array) or not array.expressions:
+        raise Unsupported("ANY and ALL take an array of values here", hint="For example: ward = ANY (ARRAY['a', 'b']).",
+                          span=span_of(right))  # fmt: skip
+    only(array, "expressions")
+    if (op, every) in (("=", False), ("<>", True)):
+        found = _in_values(left, list(array.expressions), bind)
+        return Not(found) if every else found
+    parts = tuple(compared(op, left, value, bind) for value in array.expressions)
+    return And(parts) if every else Or(parts)
+
+
+def is_(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression", "negate")
+    arg, what = bind(node.this), node.expression
+    found: Expr | None = None
+    if isinstance(what, exp.Null):
+        found = IsNull(arg)
+    if isinstance(what, exp.Boolean):
+        truth = condition(node.this, bind)
+        wanted = truth if what.this else Not(truth)
+        found = Call("coalesce", (wanted, FALSE), BOOLEAN)
+    if found is not None:
+        return Not(found) if node.args.get("negate") else found
+    raise Unsupported("IS takes NULL, TRUE or FALSE", span=span_of(node))
+
+
+def distinct(node: exp.Expr, bind: Bind) -> Expr:
+    """Equal, or both NULL: never NULL itself."""
+    only(node, "this", "expression")
+    equal = compared("=", node.this, node.expression, bind)
+    assert isinstance(equal, Compare)
+    both = And((IsNull(equal.left), IsNull(equal.right)))
+    same = Call("coalesce", (equal, both), BOOLEAN)
+    return same if isinstance(node, exp.NullSafeEQ) else Not(same)
+
+
+def in_(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expressions")
+    row = _row(node.this)
+    if row is None:
+        return _in_values(node.this, node.expressions, bind)
+    return Or(tuple(_compare_rows("=", row, _row(other), node, bind) for other in node.expressions))
+
+
+def _in_values(left: exp.Expr, right: list[exp.Expr], bind: Bind) -> Expr:
+    nodes = [left, *right]
+    (arg, *values), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    literals = tuple(dict.fromkeys(v for v in values if isinstance(v, Literal)))
+    known = tuple(value for value in literals if value.value is not None)
+    parts: list[Expr] = [InList(arg, known)] if known else []
+    parts += [Compare("=", arg, value) for value in dict.fromkeys(values) if not isinstance(value, Literal)]
+    if len(known) < len(literals):
+        parts = [*(parts or [FALSE]), Literal(None, BOOLEAN)]  # x IN (1, NULL) is never false
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def between(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "low", "high", "symmetric")
+    nodes = [node.this, node.args["low"], node.args["high"]]
+    (arg, low, high), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    forward = And((Compare(">=", arg, low), Compare("<=", arg, high)))
+    if not node.args.get("symmetric"):
+        return forward
+    return Or((forward, And((Compare(">=", arg, high), Compare("<=", arg, low)))))
+
+
+def connector(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression")
+    args = tuple(condition(part, bind) for part in node.flatten())
+    return And(args) if isinstance(node, exp.And) else Or(args)
+
+
+# --- patterns --------------------------------------------------------------------------------------------------------
+
+
+def escaped(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression")
+    inner, escape = node.this, bind(node.expression)
+    if not isinstance(escape, Literal) or not isinstance(escape.value, str):
+        raise Unsupported("ESCAPE takes one ASCII character", span=span_of(node.expression))
+    if isinstance(inner, exp.SimilarTo):
+        return similar(inner, bind, escape)
+    if not isinstance(inner, exp.Like | exp.ILike):
+        raise Unsupported("ESCAPE stands behind LIKE, ILIKE or SIMILAR TO", span=span_of(node))
+    return like(inner, bind, escape)
+
+
+def like(node: exp.Expr, bind: Bind, escape: Literal | None = None) -> Expr:
+    only(node, "this", "expression", "negate")
+    pattern = node.expression
+    if isinstance(pattern, exp.Any | exp.All) and isinstance(pattern.this.unnest(), exp.Array | exp.Tuple):
+        each = [_like(node, part, bind, escape) for part in pattern.this.unnest().expressions]
+        if not each:
+            raise Unsupported("ANY and ALL take an array of values here", span=span_of(node))
+        found: Expr = each[0] if len(each) == 1 else (Or if isinstance(pattern, exp.Any) else And)(tuple(each))
+    else:
+        found = _like(node, pattern, bind, escape)
+    return Not(found) if node.args.get("negate") else found
+
+
+def _like(node: exp.Expr, pattern: exp.Expr, bind: Bind, escape: Literal | None) -> Expr:
+    """The escape character is passed on only where the pattern has it: `\\` unless ESCAPE says otherwise."""
+    name = "ilike" if isinstance(node, exp.ILike) else "like"
+    args = [bind(node.this), bind(pattern)]
+    if not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
+        raise Unsupported("a pattern must be a literal text", span=span_of(pattern))
+    character = "\\" if escape is None else str(escape.value)
+    if len(character) > 1:
+        raise Unsupported("ESCAPE takes one ASCII character", span=span_of(node))
+    if character and character in args[1].value:
+        args.append(Literal(character, TEXT))
+    return checked_call(name, args, node)
+
+
+def similar(node: exp.Expr, bind: Bind, escape: Literal | None = None) -> Expr:
+    only(node, "this", "expression")
+    args = [bind(node.this), bind(node.expression), *([escape] if escape is not None else [])]
+    return checked_call("similar", args, node)
+
+
+def regexp_like(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression", "flag")
+    flags = [node.args["flag"]] if node.args.get("flag") is not None else []
+    args = [bind(part) for part in (node.this, node.expression, *flags)]
+    if isinstance(node, exp.RegexpILike):
+        args.append(Literal("i", TEXT))
+    return checked_call("regexp_like", args, node)
+
+
+def regexp_replace(node: exp.Expr, bind: Bind) -> Expr:
+    only(node, "this", "expression", "replacement", "modifiers", "single_replace")
+    fields = ("this", "expression", "replacement", "modifiers")
+    parts = [node.args[field] for field in fields if node.args.get(field) is not None]
+    return checked_call("regexp_replace", [bind(part) for part in parts], node)
