@@ -37,6 +37,7 @@ from dpsql.sql.post import render_post, tables_read
 from dpsql.sql.references import ReleaseColumn
 from dpsql.sql.render import render
 from dpsql.sql.render_rows import render_rows
+from dpsql.sql.slips import refuse_slips
 from dpsql.sql.split import NOBODY, Split, split
 
 FRAMES = 12_000
@@ -114,12 +115,21 @@ class Answered:
 
 @dataclass(frozen=True)
 class TableStep:
-    """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups."""
+    """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups.
+
+    `step` is None where there is one group and nothing linear is asked of it.
+    """
 
     name: str
-    step: int
+    step: int | None
     columns: tuple[ReleaseColumn, ...]
     measures: tuple[Answered, ...]
+
+    @property
+    def steps(self) -> frozenset[int]:
+        """The places of all steps that it is made of."""
+        own = () if self.step is None else (self.step,)
+        return frozenset((*own, *(answer.step for answer in self.measures)))
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,7 @@ def compile_query(
         sys.setrecursionlimit(FRAMES)
     try:
         parsed = read_query(sql, parameters)
+        refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
         return _Compiler(resolved, settings).compile(sql, split(parsed.query, resolved.schema, now, who))
     except Error as error:
@@ -207,8 +218,10 @@ class _Compiler:
         linear = tuple(m for m in asked.measures if not isinstance(m, Quantile | Extreme | Frequent))
         main = replace(asked, measures=linear)
         rewritten = rewrite(main, self.resolved, self._policy)
-        place = len(drafts)
-        drafts.append(_Draft(release.name, self._hash(main, holes), rewritten, None, holes, after))
+        place: int | None = None
+        if asked.keys or linear or not asked.measures:
+            place = len(drafts)
+            drafts.append(_Draft(release.name, self._hash(main, holes), rewritten, None, holes, after))
         recipes = iter(rewritten.recipes)
         answers: list[Answered] = []
         for number, measure in enumerate(asked.measures, 1):
@@ -226,6 +239,7 @@ class _Compiler:
                     drafts.append(_Draft(name, self._hash(counts, holes), found, None, holes, after))
                     answers.append(Answered(len(drafts) - 1, Counted(measure, found.recipes[0])))
                 case _:
+                    assert place is not None
                     answers.append(Answered(place, next(recipes)))
         return TableStep(release.name, place, release.columns, tuple(answers))
 
@@ -237,11 +251,11 @@ class _Compiler:
         main: Gather,
         holes: tuple[Hole, ...],
         after: tuple[int, ...],
-        place: int,
+        place: int | None,
     ) -> _Draft:
         """A quantile is chosen in public groups: those listed, or those that the main step has released."""
         listed = main.listed
-        if main.selection is not None:
+        if main.selection is not None and place is not None:
             rows = RowsHole(KEYS_HOLE, main.keys, tuple(hole_domain(key.type) for key in main.keys), MOST_GROUPS)
             listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
             columns = ", ".join(f'"{key.name}"' for key in main.keys)
@@ -308,7 +322,7 @@ def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, 
     """The places of all steps that the holes' sources read."""
     read = {name for hole in holes for name in tables_read(hole.source)}
     found = [t for t in tables if t.name in read]
-    return tuple(sorted({place for t in found for place in (t.step, *(answer.step for answer in t.measures))}))
+    return tuple(sorted({place for table in found for place in table.steps}))
 
 
 def _counts(asked: Aggregate, measure: Frequent) -> Aggregate:

@@ -83,6 +83,8 @@ def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
             return tuple(frozenset(names[name] for name in key) for key in keys)
         case Join() if is_public(node) and matches(node) == 1:
             return unique_keys(node.left)
+        case Join() if is_public(node) and node.kind is JoinKind.INNER:  # a pair of rows by a key of each
+            return tuple(one | other for one in unique_keys(node.left) for other in unique_keys(node.right))
         case _:
             return ()
 

@@ -38,9 +38,22 @@ def public_table(read: PublicStep, rows: Sequence[Row]) -> ReleasedTable:
 
 
 def released_tables(compiled: Compiled, releases: Mapping[int, Release], nonnegative: bool) -> list[ReleasedTable]:
-    """The tables of which all steps are released; `releases` are by the place of their step."""
-    whole = [t for t in compiled.tables if {t.step, *(answer.step for answer in t.measures)} <= releases.keys()]
-    return [_released(table, compiled.steps, releases, nonnegative) for table in whole]
+    """The tables of which all steps are released; `releases` are by the place of their step.
+
+    Of one whose own step is there, and not yet those of its quantiles, the groups alone: these are chosen in them.
+    """
+    tables: list[ReleasedTable] = []
+    for table in compiled.tables:
+        if table.steps <= releases.keys():
+            tables.append(_released(table, compiled.steps, releases, nonnegative))
+        elif table.step is not None and table.step in releases:
+            tables.append(_groups(table, compiled.steps[table.step], releases[table.step]))
+    return tables
+
+
+def _groups(table: TableStep, step: ReleaseStep, release: Release) -> ReleasedTable:
+    columns = tuple((key.name, key.type) for key in step.keys)
+    return ReleasedTable(table.name, columns, [[key[place] for key in release.keys] for place in range(len(columns))])
 
 
 def _columns(table: TableStep) -> tuple[tuple[str, Type | str], ...]:
@@ -63,26 +76,26 @@ def _spelled(column: ReleaseColumn, table: TableStep) -> Type | str:
 def _released(
     table: TableStep, steps: Sequence[ReleaseStep], releases: Mapping[int, Release], nonnegative: bool
 ) -> ReleasedTable:
-    main = releases[table.step]
+    groups: Sequence[Row] = ((),) if table.step is None else releases[table.step].keys
     if not table.columns:
-        return ReleasedTable(table.name, _NO_COLUMNS, [list(range(len(main.keys)))])
-    names = [key.name for key in steps[table.step].keys]
+        return ReleasedTable(table.name, _NO_COLUMNS, [list(range(len(groups)))])
+    names = [] if table.step is None else [key.name for key in steps[table.step].keys]
     found: dict[int, Estimates] = {}
 
     def estimates(place: int) -> Estimates:
         if place not in found:
-            found[place] = _estimates(table.measures[place], names, main, steps, releases, nonnegative)
+            found[place] = _estimates(table.measures[place], names, groups, steps, releases, nonnegative)
         return found[place]
 
     values: list[Values] = []
     for column in table.columns:
         if column.kind == "key":
             place = names.index(column.name)
-            values.append([key[place] for key in main.keys])
+            values.append([key[place] for key in groups])
         elif column.kind == "cov":
             values.append(_covariance(table, column, steps, releases))
         elif column.kind == "factor":
-            values.append([interval(main)] * len(main.keys))
+            values.append([interval(releases[table.measures[column.place].step])] * len(groups))
         else:
             one = estimates(column.place)
             parts = {"value": one.values, "stderr": one.stderr, "low": one.low, "high": one.high}
@@ -94,17 +107,15 @@ def _covariance(
     table: TableStep, column: ReleaseColumn, steps: Sequence[ReleaseStep], releases: Mapping[int, Release]
 ) -> Values:
     one, other = table.measures[column.place], table.measures[column.other]
-    rows = len(releases[table.step].keys)
-    if isinstance(one.recipe, Chosen | Counted) or isinstance(other.recipe, Chosen | Counted):
-        return [None] * rows
-    cells = steps[table.step].calibrated.columns
-    return list(covariance(one.recipe, other.recipe, releases[table.step], cells))
+    assert not isinstance(one.recipe, Chosen | Counted) and not isinstance(other.recipe, Chosen | Counted)
+    cells = steps[one.step].calibrated.columns
+    return list(covariance(one.recipe, other.recipe, releases[one.step], cells))
 
 
 def _estimates(
     answer: Answered,
     names: list[str],
-    main: Release,
+    groups: Sequence[Row],
     steps: Sequence[ReleaseStep],
     releases: Mapping[int, Release],
     nonnegative: bool,
@@ -112,9 +123,9 @@ def _estimates(
     step, release = steps[answer.step], releases[answer.step]
     match answer.recipe:
         case Chosen():
-            values = _by_group(names, main, step, release, _chosen(answer.recipe, release))
+            values = _by_group(names, groups, step, release, _chosen(answer.recipe, release))
         case Counted():
-            values = _frequent(answer.recipe, names, main, step, release)
+            values = _frequent(answer.recipe, names, groups, step, release)
         case _:
             recipe: Recipe = answer.recipe
             return estimate(recipe, release, step.calibrated.columns, nonnegative)
@@ -125,11 +136,11 @@ def _estimates(
 # --- quantiles -------------------------------------------------------------------------------------------------------
 
 
-def _by_group(names: list[str], main: Release, step: ReleaseStep, release: Release, values: Values) -> Values:
+def _by_group(names: list[str], groups: Sequence[Row], step: ReleaseStep, release: Release, values: Values) -> Values:
     """Values of a step's groups, in the order of the main step's."""
     order = [[key.name for key in step.keys].index(name) for name in names]
     known = {tuple(key[place] for place in order): value for key, value in zip(release.keys, values, strict=True)}
-    return [known.get(key) for key in main.keys]
+    return [known.get(key) for key in groups]
 
 
 def _chosen(chosen: Chosen, release: Release) -> Values:
@@ -161,17 +172,19 @@ def _value(number: int, bins: Bins) -> Any:
 # --- frequent values -------------------------------------------------------------------------------------------------
 
 
-def _frequent(counted: Counted, names: list[str], main: Release, step: ReleaseStep, release: Release) -> Values:
+def _frequent(
+    counted: Counted, names: list[str], groups: Sequence[Row], step: ReleaseStep, release: Release
+) -> Values:
     """The values of each group by their noisy counts, the most frequent first."""
     fields = [key.name for key in step.keys]
     order, place = [fields.index(name) for name in names], fields.index("value")
     counts = estimate(counted.recipe, release, step.calibrated.columns).values
-    groups: dict[Row, list[tuple[int, Any]]] = {}
+    found: dict[Row, list[tuple[int, Any]]] = {}
     for key, count in zip(release.keys, counts, strict=True):
-        groups.setdefault(tuple(key[p] for p in order), []).append((int(count), key[place]))
-    for values in groups.values():
+        found.setdefault(tuple(key[p] for p in order), []).append((int(count), key[place]))
+    for values in found.values():
         values.sort(key=lambda pair: (-pair[0], str(pair[1])))
-    return [_answer(counted, groups.get(key, [])) for key in main.keys]
+    return [_answer(counted, found.get(key, [])) for key in groups]
 
 
 def _answer(counted: Counted, values: list[tuple[int, Any]]) -> Any:

@@ -65,7 +65,7 @@ def to_bytes(release: Release) -> bytes:
         "bundles": [[list(bundle.columns), *_write_mechanism(bundle.mechanism)] for bundle in release.spec.bundles],
         "selection": None if release.spec.selection is None else _write_selection(release.spec.selection),
         "choice": None if release.spec.choice is None else _write_choice(release.spec.choice),
-        "keys": [[_write_scalar(value) for value in key] for key in release.keys],
+        "keys": [[write_scalar(value) for value in key] for key in release.keys],
         "cells": [column.tolist() for column in release.cells],
     }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -89,7 +89,7 @@ def _read(document: dict[str, Any]) -> Release:
         Bundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
     )
     spec = Spec(tuple(Fraction(grid) for grid in document["grids"]), bundles, selection, choice)
-    keys: tuple[Row, ...] = tuple(tuple(_read_scalar(value) for value in key) for key in document["keys"])
+    keys: tuple[Row, ...] = tuple(tuple(read_scalar(value) for value in key) for key in document["keys"])
     cells = tuple(np.array(column, dtype=np.int64) for column in document["cells"])
     if len(cells) != len(spec.grids) or any(column.shape != (len(keys),) for column in cells):
         raise ValueError("cells do not fit keys and columns")
@@ -142,10 +142,10 @@ def _read_choice(stored: list[Any]) -> Choice:
     return Choice(read, lower, upper, whole)
 
 
-def _write_scalar(value: Any) -> bool | list[str] | None:
+def write_scalar(value: Any) -> bool | list[str] | None:
     match value:
         case np.generic():
-            return _write_scalar(value.item())
+            return write_scalar(value.item())
         case None | bool():
             return value
         case int():
@@ -170,7 +170,7 @@ def _write_scalar(value: Any) -> bool | list[str] | None:
             raise TypeError(f"a key of type {type(value).__name__} cannot be stored")
 
 
-def _read_scalar(stored: bool | list[str] | None) -> Any:
+def read_scalar(stored: bool | list[str] | None) -> Any:
     if stored is None or isinstance(stored, bool):
         return stored
     kind, text = stored

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 from dpsql.analysis.domains import node_domains
 from dpsql.analysis.values import domain_of
@@ -17,7 +18,7 @@ from dpsql.errors import TypeMismatch, UnboundedValues
 from dpsql.plan.bundles import CountBundle
 from dpsql.plan.expr import UID, Call, Column, Expr, IsNull, Not, Quantise
 from dpsql.plan.measures import Extreme, Quantile
-from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedRange, Sum
+from dpsql.plan.nodes import Aggregate, Factor, Gather, Listed, ListedHole, ListedRange, Sum
 from dpsql.plan.relations import Field, Filter, Named, Project, Rows, row_fields
 from dpsql.privacy.choice import Extreme as ExtremeTarget
 from dpsql.privacy.choice import Rank, Target
@@ -32,11 +33,13 @@ from dpsql.types import BIGINT, Kind, Type
 BIN = "bin"
 CELL = "rows"
 
-MOST_CELLS = 1 << 18
+MOST_CELLS = 1 << 20
 """Groups times bins: all of them leave the engine."""
 
 LEAST_BINS = 64
 MOST_BINS = 1 << 14
+EXTREME_BINS = 1 << 10
+"""MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def choose(
     env = node_domains(prepared.rows, policy.rows)
     grids = declared_grids(prepared.rows)
     declared = grids.get(asked.arg.name) if isinstance(asked.arg, Column) else None
-    steps = _steps(arg, _bounded(domain_of(arg, env), measure), declared, listed)
+    most = EXTREME_BINS if isinstance(measure, Extreme) else MOST_BINS
+    steps = _steps(arg, _bounded(domain_of(arg, env), measure), declared, listed, most)
     names = tuple(key.name for key in prepared.keys)
     rows = _binned(prepared.rows, steps)
     summed = weigh_units(rows, names, (CountBundle(CELL, None),), policy)
@@ -110,11 +114,11 @@ def _bounded(domain: Domain, measure: Quantile | Extreme) -> Domain:
     )
 
 
-def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None) -> Quantise:
+def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int) -> Quantise:
     """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
     lower, upper = domain.bounds
-    groups = 1 if listed is None else max(1, listed.count)
-    most = max(LEAST_BINS, min(MOST_BINS, MOST_CELLS // groups))
+    groups = 1 if listed is None else max(1, prod(min(f.count, _typical(f)) for f in listed.factors))
+    most = max(LEAST_BINS, min(bins, MOST_CELLS // groups))
     natural = declared or (Fraction(1) if domain.type.is_integer else None)
     if domain.type.kind is Kind.DECIMAL:
         natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
@@ -126,6 +130,11 @@ def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed 
     if least > last:
         least = last = round((lower + upper) / 2 / grid)
     return Quantise(arg, grid, least, last)
+
+
+def _typical(factor: Factor) -> int:
+    """Of groups that are not known yet, as many as most answers have; bins for the most there could be were too few."""
+    return 256 if isinstance(factor, ListedHole) else factor.count
 
 
 def _binned(rows: Rows, steps: Quantise) -> Rows:

@@ -32,7 +32,7 @@ from dpsql.plan.measures import (
     VarianceValues,
 )
 from dpsql.plan.recipes import Evidence, Linear, Paired, Recipe, Terms
-from dpsql.plan.relations import Project
+from dpsql.plan.relations import Rows
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.rewrite.need_bounds import need_bounds
 from dpsql.rewrite.sums import (
@@ -78,7 +78,7 @@ class Bundled:
     distinct: tuple[DistinctSums, ...]
 
 
-def form_bundles(measures: tuple[Measure, ...], node: Project, assume: int | None) -> Bundled:
+def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) -> Bundled:
     """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for."""
     return _Former(measures, node, assume).bundled()
 
@@ -88,7 +88,7 @@ _PairKey = tuple[Expr, Expr]
 
 
 class _Former:
-    def __init__(self, measures: tuple[Measure, ...], node: Project, assume: int | None) -> None:
+    def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None) -> None:
         self._measures, self._node, self._assume = measures, node, assume
         self._env: Domains = node_domains(node, assume)
         self._grids = declared_grids(node)

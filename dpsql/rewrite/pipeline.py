@@ -19,6 +19,7 @@ from dpsql.rewrite.limit_public import limit_public
 from dpsql.rewrite.list_groups import Groups, list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.push_conditions import push_conditions
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.rewrite.select_groups import count_units, select_groups
 from dpsql.rewrite.weigh_units import weigh_units
@@ -46,7 +47,7 @@ class Prepared:
 
 
 def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
-    aggregate = limit_public(join_by_unit(scan_tables(aggregate, resolved)))
+    aggregate = limit_public(join_by_unit(push_conditions(scan_tables(aggregate, resolved))))
     aggregate = make_total(exact_units(aggregate))
     groups = list_groups(aggregate)
     narrow, measures = _narrow_rows(groups.aggregate)

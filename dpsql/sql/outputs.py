@@ -105,6 +105,9 @@ def output_name(node: exp.Expr) -> str:
             return output_name(node.this)
         case exp.Case():
             return "case"
+        case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.selects:
+            first = node.this.selects[0]
+            return str(first.alias) if isinstance(first, exp.Alias) else output_name(first)
         case exp.Anonymous():
             return str(node.this).lower()
         case exp.Func() if type(node).__name__ not in NAMES and not isinstance(node, exp.Connector):

@@ -298,6 +298,8 @@ class _Splitter:
         known = self.named(source, env)
         if known is not None:
             return known.ownership
+        if source.meta.get("read"):  # a name of ours stands there already
+            return Ownership.PUBLIC
         if place_of(self.state.schema, source.db, source.name) is not None:
             return Ownership.PUBLIC
         return Ownership.PUBLIC if find_table(self.state.schema, source).public else Ownership.OWNED
