@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 
 Rows = list[tuple[object, ...]]
 MICROSECONDS = 86_400_000_000
@@ -24,16 +25,28 @@ class Tolerance:
         return math.isclose(a, b, rel_tol=self.relative, abs_tol=self.absolute)
 
 
-def tolerance(text: str | None) -> Tolerance:
+EXACT = Tolerance()
+
+
+def tolerance(text: str | None, names: Sequence[str]) -> dict[str, Tolerance]:
+    """`0.5`, or `1% in mean, median`: what the named columns may differ by, or all of them."""
     if text is None:
-        return Tolerance()
-    if text.endswith("%"):
-        return Tolerance(relative=float(text[:-1]) / 100)
-    return Tolerance(absolute=float(text))
+        return {}
+    number, _, columns = text.partition(" in ")
+    allowed = Tolerance(relative=float(number[:-1]) / 100) if number[-1] == "%" else Tolerance(absolute=float(number))
+    chosen = [name.strip() for name in columns.split(",")] if columns else names
+    if not set(chosen) <= set(names):
+        raise ValueError(f"a tolerance for columns that are not there: {text}")
+    return dict.fromkeys(chosen, allowed)
 
 
 def difference(
-    ours: Rows, theirs: Rows, names: Sequence[str], empty: frozenset[str], ordered: bool, allowed: Tolerance
+    ours: Rows,
+    theirs: Rows,
+    names: Sequence[str],
+    empty: frozenset[str] = frozenset(),
+    ordered: bool = False,
+    allowed: Mapping[str, Tolerance] = MappingProxyType({}),
 ) -> str | None:
     """What differs first; nothing where the answers are the same."""
     if empty:
@@ -43,7 +56,7 @@ def difference(
     for our_row, row in zip(ours, theirs, strict=False):
         if len(our_row) != len(row):
             return f"{len(our_row)} columns instead of {len(row)}"
-        if not all(same(a, b, allowed) for a, b in zip(our_row, row, strict=True)):
+        if not all(same(a, b, allowed.get(n, EXACT)) for a, b, n in zip(our_row, row, names, strict=True)):
             return f"{_shown(our_row)} instead of {_shown(row)}"
     if len(ours) != len(theirs):
         beyond = (ours if len(ours) > len(theirs) else theirs)[min(len(ours), len(theirs))]

@@ -48,12 +48,18 @@ class Ground:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._asked = 0
 
-    def execute(self, sql: str) -> Answer:
+    @property
+    def session(self) -> Session:
         if self._session is None or self._asked >= STATEMENTS:
-            self._reopen()
-        assert self._session is not None
+            self._close_session()
+            self._folder = tempfile.TemporaryDirectory()
+            self._session, self._asked = open_session(self.schema, Path(self._folder.name)), 0
+        return self._session
+
+    def execute(self, sql: str) -> Answer:
+        session = self.session
         self._asked += 1
-        return self._session.execute(sql)
+        return session.execute(sql)
 
     def forget(self) -> None:
         """Open a new one next time: a failure of the engine counts against the account."""
@@ -62,11 +68,6 @@ class Ground:
     def close(self) -> None:
         self._close_session()
         self.reference.close()
-
-    def _reopen(self) -> None:
-        self._close_session()
-        self._folder = tempfile.TemporaryDirectory()
-        self._session, self._asked = open_session(self.schema, Path(self._folder.name)), 0
 
     def _close_session(self) -> None:
         if self._session is not None and self._folder is not None:

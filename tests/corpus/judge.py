@@ -45,7 +45,8 @@ def judge(case: Case, ground: Ground) -> Verdict:
         return Verdict(WRONG, f"answered with {len(answer.rows)} rows: {answer.rows[:2]}")
     theirs = ground.reference.execute(case.reference).fetchall()
     names = [column.name for column in answer.columns]
-    found = difference(answer.rows, theirs, names, case.empty, case.ordered, tolerance(case.directive("tolerance")))
+    allowed = tolerance(case.directive("tolerance"), names)
+    found = difference(answer.rows, theirs, names, case.empty, case.ordered, allowed)
     return Verdict(RIGHT) if found is None else Verdict(WRONG, found)
 
 

@@ -4,7 +4,7 @@
     -- category: dbt                      another one than the file's name
     -- empty: month, kind                 key columns; groups that are listed and that no row has may be there
     -- order: any                         ties may stand in any order
-    -- tolerance: 0.5                     a number, a percentage, or days: for what is chosen from bins
+    -- tolerance: 1% in mean, median      a number, a percentage, or days: for what is chosen from bins
     -- xfail: why                         should be answered, and is not yet
     -- note: what a reader should know
     SELECT …

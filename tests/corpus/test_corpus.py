@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus.compare import Tolerance, difference
+from corpus.compare import difference, tolerance
 from corpus.ground import Ground
 from corpus.judge import judge, refusal
 from corpus.reader import Case, all_cases, files, read, write
@@ -89,16 +89,24 @@ def test_every_refusal_says_why() -> None:
 
 
 def test_the_comparison_can_fail() -> None:
-    exact = Tolerance()
     keys = frozenset({"k"})
-    assert difference([(1, 2.0)], [(1, 2.0)], "kx", keys, False, exact) is None
-    assert difference([(1, 2.0), (2, 0.0)], [(1, 2.0)], "kx", keys, False, exact) is None
-    assert difference([(1, 2.0), (2, 0.0)], [(1, 2.0)], "kx", frozenset(), False, exact)
-    assert difference([(1, 2.0), (2, 0.5)], [(1, 2.0)], "kx", keys, False, exact)
-    assert difference([(1, 2.0)], [(1, 2.0), (2, 0.0)], "kx", keys, False, exact)
-    assert difference([(1, 2.001)], [(1, 2.0)], "kx", keys, False, exact)
-    assert difference([(1,), (2,)], [(2,), (1,)], "k", frozenset(), True, exact)
-    assert difference([(1,), (2,)], [(2,), (1,)], "k", frozenset(), False, exact) is None
-    assert difference([(True,)], [(1,)], "k", frozenset(), False, exact)
-    assert difference([(None,)], [(1,)], "k", frozenset(), False, exact)
-    assert difference([("1",)], [(1,)], "k", frozenset(), False, exact)
+    assert difference([(1, 2.0)], [(1, 2.0)], "kx", keys) is None
+    assert difference([(1, 2.0), (2, 0.0)], [(1, 2.0)], "kx", keys) is None
+    assert difference([(1, 2.0), (2, 0.0)], [(1, 2.0)], "kx")
+    assert difference([(1, 2.0), (2, 0.5)], [(1, 2.0)], "kx", keys)
+    assert difference([(1, 2.0)], [(1, 2.0), (2, 0.0)], "kx", keys)
+    assert difference([(1, 2.001)], [(1, 2.0)], "kx", keys)
+    assert difference([(1,), (2,)], [(2,), (1,)], "k", ordered=True)
+    assert difference([(1,), (2,)], [(2,), (1,)], "k") is None
+    assert difference([(True,)], [(1,)], "k")
+    assert difference([(None,)], [(1,)], "k")
+    assert difference([("1",)], [(1,)], "k")
+
+
+def test_a_tolerance_is_for_the_columns_that_it_names() -> None:
+    allowed = tolerance("1% in x", "kx")
+    assert difference([(1, 2.01)], [(1, 2.0)], "kx", allowed=allowed) is None
+    assert difference([(1.01, 2.0)], [(1.0, 2.0)], "kx", allowed=allowed)
+    assert difference([(1, 2.1)], [(1, 2.0)], "kx", allowed=allowed)
+    with pytest.raises(ValueError, match="not there"):
+        tolerance("1 in y", "kx")

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 from corpus.compare import Tolerance, same
-from corpus.generator import Statement, generate
+from corpus.grammar.statements import Statement, broken, generate
 from corpus.ground import Ground
 
 from dpsql.errors import DataError, Error, InternalError, OperationalError
@@ -33,15 +33,15 @@ def hospital() -> Iterator[Ground]:
 
 def test_generated_statements(hospital: Ground) -> None:
     outcomes: Counter[str] = Counter()
-    broken: list[str] = []
+    wrong: list[str] = []
     for seed in range(SEED, SEED + TRIALS):
         outcome, why = tried(generate(Random(seed)), hospital)
         outcomes[outcome] += 1
         if outcome == "WRONG":
-            broken.append(f"seed {seed}: {why}")
+            wrong.append(f"seed {seed}: {why}")
     shares = ", ".join(f"{name} {count} ({100 * count / TRIALS:.1f} %)" for name, count in outcomes.most_common())
     print(f"\n{TRIALS} statements: {shares}")
-    assert not broken, "\n\n".join(broken[:20])
+    assert not wrong, "\n\n".join(wrong[:20])
     assert TRIALS < 100 or outcomes["right"] > TRIALS / 2, "the grammar asks for what is answered"
 
 
@@ -79,6 +79,23 @@ def unlike(statement: Statement, ours: list[tuple[object, ...]], theirs: list[tu
         if not all(cell in (None, 0, 1) for cell in cells):  # 1 where 1 was added to nothing
             return f"made up: {key} {cells}"
     return None
+
+
+def test_nonsense_is_refused_in_our_own_words(hospital: Ground) -> None:
+    """Whatever is asked: an answer, or one of our errors, and never a failure after the charge."""
+    wrong: list[str] = []
+    for seed in range(SEED, SEED + 4 * TRIALS):
+        rng = Random(seed)
+        sql = broken(rng, generate(rng).sql)
+        try:
+            hospital.session.explain(sql)
+        except InternalError as error:
+            wrong.append(f"seed {seed}: {sql}\n{error}")
+        except Error:
+            continue
+        except Exception as error:
+            wrong.append(f"seed {seed}: {sql}\n{type(error).__name__}: {error}")
+    assert not wrong, "\n\n".join(wrong[:20])
 
 
 def test_the_comparison_can_fail() -> None:

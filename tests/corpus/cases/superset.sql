@@ -88,7 +88,7 @@ SELECT SUM(paid) / COUNT(DISTINCT patient_id) FROM visits WHERE admitted >= '202
 SELECT ward AS ward FROM public.visits GROUP BY ward ORDER BY ward ASC LIMIT 1000
 
 -- case: the time range of a dataset
--- tolerance: 1
+-- tolerance: 15
 SELECT MIN(admitted) AS min_at, MAX(admitted) AS max_at FROM public.visits
 
 -- case: a histogram of one column

@@ -67,7 +67,7 @@ SELECT (CASE WHEN ("visits"."diagnosis" IN ('I10', 'I21', 'E11')) THEN 1 ELSE 0 
 SELECT "visits"."ward" AS "ward" FROM "public"."visits" "visits" GROUP BY 1 ORDER BY 1 ASC NULLS FIRST
 
 -- case: the range of a filter
--- tolerance: 100
+-- tolerance: 100 in min:cost:ok, max:cost:ok
 SELECT MIN("visits"."cost") AS "min:cost:ok", MAX("visits"."cost") AS "max:cost:ok", SUM(1) AS "n" FROM "public"."visits" "visits" HAVING (COUNT(1) > 0)
 
 -- case: a top-N filter
