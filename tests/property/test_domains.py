@@ -6,7 +6,6 @@ wrong claim costs accuracy; an expression that raises on some row tells, without
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support import engine
+from support.fitting import fits
 from support.questions import Writer, _single
 from support.worlds import World, random_unit, random_world
 
@@ -29,11 +29,11 @@ from dpsql.plan.nodes import Node
 from dpsql.plan.relations import Named, Project
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
-from dpsql.schema.domain import Domain, to_number
+from dpsql.schema.domain import Domain
 from dpsql.sql.parse import parse
-from dpsql.sql.render import _relation
+from dpsql.sql.render_rows import render_rows
 from dpsql.sql.split import split
-from dpsql.types import DATE, Type, decimal
+from dpsql.types import decimal
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32)
@@ -70,38 +70,8 @@ def bound(sql: str, world: World) -> tuple[Node, Expr] | None:
 
 
 def computed(rows: Node, expr: Expr, database: duckdb.DuckDBPyConnection) -> list[object]:
-    sql = _relation(Project(rows, (Named("v", expr),)))
+    sql = render_rows(Project(rows, (Named("v", expr),)))
     return [row[0] for row in database.execute(f"SELECT v FROM ({sql})").fetchall()]
-
-
-def fits(value: object, domain: Domain) -> bool:
-    if value is None:
-        return domain.nullable
-    if isinstance(value, float) and not math.isfinite(value):
-        return domain.lower is None or domain.upper is None
-    if domain.values is not None:
-        return any(_equal(value, known, domain.type) for known in domain.values)
-    if isinstance(value, str) or (domain.lower is None and domain.upper is None):
-        return True
-    number = _number(value, domain.type)
-    # A double is rounded where the claim is exact.
-    slack = abs(number) / 10**9 + Fraction(1, 10**300) if domain.type.is_float else Fraction(0)
-    if domain.lower is not None and number < domain.lower - slack:
-        return False
-    return domain.upper is None or number <= domain.upper + slack
-
-
-def _number(value: object, type_: Type) -> Fraction:
-    assert isinstance(value, bool | int | float | Decimal | dt.date)
-    if type_ == DATE and isinstance(value, dt.datetime):
-        value = value.date()
-    return to_number(value)
-
-
-def _equal(value: object, known: object, type_: Type) -> bool:
-    if isinstance(value, str) or isinstance(known, str):
-        return value == known
-    return _number(value, type_) == _number(known, type_)
 
 
 @MANY
