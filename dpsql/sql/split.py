@@ -43,6 +43,7 @@ from dpsql.sql.environment import with_environment
 from dpsql.sql.holes import Holes
 from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parse import parse
+from dpsql.sql.pivot import without_pivots
 from dpsql.sql.sandboxed import check_function, check_source
 
 NOBODY = Identity("", "", "")
@@ -61,7 +62,7 @@ class Split:
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
     splitter = _Splitter(State(schema), who)
     try:
-        block = splitter.query(with_environment(tree, now, who), {}, top=True)
+        block = splitter.query(without_pivots(with_environment(tree, now, who), schema), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:

@@ -1,0 +1,127 @@
+"""PIVOT with a list of values is conditional aggregates, and written so before anything else is made of it.
+
+    FROM (SELECT ward, kind, nights FROM visits) PIVOT (SUM(nights) FOR kind IN ('a', 'b'))
+    →  FROM (SELECT ward, SUM(nights) FILTER (WHERE kind = 'a') AS "a", … FROM (…) AS p GROUP BY ward)
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import Unsupported
+from dpsql.schema.model import Schema
+from dpsql.sql.dialect import span_of
+from dpsql.sql.outputs import output_name
+
+SOURCE = "pivoted"
+
+
+def without_pivots(tree: exp.Query, schema: Schema) -> exp.Query:
+    for pivot in list(tree.find_all(exp.Pivot)):
+        holder = pivot.parent
+        if isinstance(holder, exp.Table | exp.Subquery) and pivot.args.get("using") is None:
+            _clause(pivot, holder, schema)
+        elif isinstance(holder, exp.Subquery):
+            _statement(pivot, holder, schema)
+        else:
+            raise _unclear(pivot)
+    return tree
+
+
+def _clause(pivot: exp.Pivot, holder: exp.Table | exp.Subquery, schema: Schema) -> None:
+    """FROM source PIVOT (aggregates FOR column IN (values))."""
+    fields = pivot.args.get("fields") or []
+    if pivot.args.get("unpivot") or len(holder.args["pivots"]) != 1 or len(fields) != 1:
+        raise _unclear(pivot)
+    source = holder.copy()
+    source.set("pivots", None)
+    source.set("alias", None)
+    alias = pivot.args.get("alias") or holder.args.get("alias")
+    select = _select(source, pivot.expressions, fields[0], pivot.args.get("group"), holder, schema)
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        raise _unclear(pivot)
+    named = exp.Subquery(this=select, alias=alias.copy() if alias is not None else None)
+    if isinstance(holder, exp.Table) and holder.args.get("joins"):
+        raise _unclear(pivot)
+    holder.replace(named)
+
+
+def _statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
+    """(PIVOT source ON column IN (values) USING aggregates [GROUP BY …])."""
+    if len(pivot.expressions) != 1 or not pivot.args.get("using"):
+        raise _unclear(pivot)
+    group, chosen = pivot.args.get("group"), pivot.expressions[0]
+    holder.set("this", _select(pivot.this.copy(), pivot.args["using"], chosen, group, pivot, schema))
+
+
+def _select(
+    source: exp.Expr,
+    aggregates: list[exp.Expr],
+    chosen: exp.Expr,
+    group: exp.Group | None,
+    place: exp.Expr,
+    schema: Schema,
+) -> exp.Select:
+    if not isinstance(chosen, exp.In) or not isinstance(chosen.this, exp.Column) or not chosen.expressions:
+        raise Unsupported(
+            "PIVOT needs the list of values that become columns",
+            hint="For example: PIVOT (SUM(cost) FOR sex IN ('f', 'm')).",
+            span=span_of(place),
+        )
+    read = {column.name.lower() for aggregate in aggregates for column in aggregate.find_all(exp.Column)}
+    others = read | {chosen.this.name.lower()}
+    if group is not None:
+        keys = [node.copy() for node in group.expressions]
+    else:
+        keys = [exp.column(name, quoted=True) for name in _columns(source, place, schema) if name.lower() not in others]
+    items: list[exp.Expr] = [key.copy() for key in keys]
+    for value in chosen.expressions:
+        for aggregate in aggregates:
+            items.append(_item(aggregate, chosen.this, value, len(aggregates) > 1))
+    select = exp.Select(expressions=items)
+    if not isinstance(source, exp.Table):
+        source = exp.Subquery(this=source.this if isinstance(source, exp.Subquery) else source,
+                              alias=exp.TableAlias(this=exp.to_identifier(SOURCE)))  # fmt: skip
+    select.set("from_", exp.From(this=source))
+    if keys:
+        select.set("group", exp.Group(expressions=keys))
+    return select
+
+
+def _item(aggregate: exp.Expr, column: exp.Column, value: exp.Expr, several: bool) -> exp.Alias:
+    inner, literal = aggregate.unalias(), value.unalias()
+    name = value.alias if isinstance(value, exp.Alias) else literal.name
+    if isinstance(aggregate, exp.Alias):
+        name = f"{name}_{aggregate.alias}"
+    elif several:
+        name = f"{name}_{output_name(inner)}"
+    where = exp.Where(this=exp.EQ(this=column.copy(), expression=literal.copy()))
+    counted = exp.Filter(this=inner.copy(), expression=where)
+    return exp.Alias(this=counted, alias=exp.to_identifier(name, quoted=True))
+
+
+def _columns(source: exp.Expr, place: exp.Expr, schema: Schema) -> list[str]:
+    """The names of the source's columns, which are grouped by unless they are used otherwise."""
+    query = source.this if isinstance(source, exp.Subquery) else source
+    if isinstance(query, exp.Table):
+        for cte in (cte for with_ in place.root().find_all(exp.With) for cte in with_.expressions):
+            if cte.alias.lower() == query.name.lower():
+                return _columns(cte.this, place, schema)
+        table = next((t for t in schema.tables if t.name.lower() == query.name.lower()), None)
+        if table is not None:
+            return [column.name for column in table.columns]
+    if isinstance(query, exp.Select) and not any(item.is_star for item in query.selects):
+        return [item.alias_or_name for item in query.selects]
+    raise Unsupported(
+        "the columns that PIVOT groups by are not known",
+        hint="Name the columns in a sub-select: FROM (SELECT ward, sex, cost FROM visits) PIVOT (…).",
+        span=span_of(place),
+    )
+
+
+def _unclear(pivot: exp.Pivot) -> Unsupported:
+    return Unsupported(
+        "this form of PIVOT is not supported",
+        hint="For example: SELECT * FROM (SELECT ward, sex, cost FROM visits) PIVOT (SUM(cost) FOR sex IN ('f', 'm')).",
+        span=span_of(pivot),
+    )
