@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.schema.load import load_schema
 from dpsql.settings import NAMES
-from dpsql.sql.functions import FUNCTIONS
+from dpsql.functions.table import FUNCTIONS
 
 ROOT = Path(__file__).parent.parent
 SQL = (ROOT / "docs" / "sql.md").read_text()

@@ -118,7 +118,8 @@ def _where(known: Origins, condition: Expr) -> Origins:
     while found := _equated(parts, columns):
         columns |= found
     public = tuple(part for part in parts if columns_of(part) and columns_of(part) <= _sure(columns))
-    return Origins(columns, known.conditions + tuple(_as_public(part, columns) for part in public))
+    said = (_as_public(part, columns) for part in public)
+    return Origins(columns, known.conditions + tuple(part for part in said if not _is_trivial(part, columns)))
 
 
 def _equated(parts: tuple[Expr, ...], known: dict[str, Origin]) -> dict[str, Origin]:
@@ -140,6 +141,20 @@ def _sure(columns: dict[str, Origin]) -> frozenset[str]:
 
 def _as_public(part: Expr, columns: dict[str, Origin]) -> Expr:
     return map_expr(part, lambda e: columns[e.name].column if isinstance(e, Column) else e)
+
+
+def _is_trivial(part: Expr, columns: dict[str, Origin]) -> bool:
+    """x = x, where x is never NULL: what is left of an equality by which a private column is public."""
+    match part:
+        case Compare("=", Column() as one, Column() as other) if one == other:
+            leaves = {origin.leaf for origin in columns.values() if origin.column == one}
+            return all(isinstance(leaf, PublicScan) and not _nullable(leaf, one) for leaf in leaves)
+        case _:
+            return False
+
+
+def _nullable(scan: PublicScan, column: Column) -> bool:
+    return next(c.values.nullable for c in scan.columns if c.name == column.name)
 
 
 # --- lists -----------------------------------------------------------------------------------------------------------

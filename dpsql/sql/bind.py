@@ -22,6 +22,7 @@ from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.choosing import refuse_choice
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.inner import bind_inner
+from dpsql.sql.join_order import arranged
 from dpsql.sql.joins import conjunct_nodes, holds_query, join_tree
 from dpsql.sql.names import BoundColumn, Namer, Scope, is_star, starred
 from dpsql.sql.names import star_columns as star_columns
@@ -102,12 +103,12 @@ class Binder:
     def where(self, relation: Relation, select: exp.Select) -> None:
         """Plain conditions go first: sub-selects then look at fewer rows, and know what equates the units."""
         where = select.args.get("where")
-        if where is None:
-            return
-        only(where, "this")
-        refuse_windows(where, "WHERE")
-        nodes = conjunct_nodes(where.this)
+        if where is not None:
+            only(where, "this")
+            refuse_windows(where, "WHERE")
+        nodes = [] if where is None else conjunct_nodes(where.this)
         relation.filter([bind_condition(node, relation.scope) for node in nodes if not holds_query(node)])
+        relation.node = arranged(relation.node, self.schema)
         relation.filter([bind_condition(node, relation.scope) for node in nodes if holds_query(node)])
 
     # --- queries that give out rows ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from dpsql.errors import AmbiguousColumn, UnknownColumn, UnknownTable
+from dpsql.errors import AmbiguousColumn, LimitExceeded, UnknownColumn, UnknownTable
 from dpsql.plan.expr import Column, Expr
 from dpsql.sql.dialect import only, span_of
 
@@ -17,6 +17,8 @@ Link = tuple[str, str]
 
 UNIT: Link = ("", "")
 """The column's value is the unit's id itself."""
+
+MOST_SOURCES = 200
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,14 @@ class BoundColumn:
     links: frozenset[Link] = frozenset()
     one_per_unit: bool = False  # the same value in all rows of a unit
     may_be_missing: bool = False  # on the side of an outer join that may have no row
+
+    @property
+    def leads_to_unit(self) -> bool:
+        """The unit itself, or a key of which every value belongs to one unit: rows with one value are of one unit.
+
+        Rows whose key is NULL are told apart by their units.
+        """
+        return self.is_unit or (bool(self.links) and not self.may_be_missing)
 
     def nullable(self) -> BoundColumn:
         """The same column on the side of an outer join that may be missing."""
@@ -62,6 +72,17 @@ class Namer:
     """Names for the plan's columns: the column's own where it is free."""
 
     taken: set[str] = field(default_factory=set)
+    sources: int = 0
+
+    def count_source(self, node: exp.Expr) -> None:
+        """CTEs over private rows are written out at each use, so a chain of them may double each time."""
+        self.sources += 1
+        if self.sources > MOST_SOURCES:
+            raise LimitExceeded(
+                f"the statement reads tables, sub-selects and CTEs over private rows more than {MOST_SOURCES} times",
+                hint="A CTE counts at each use, with all that it reads.",
+                span=span_of(node),
+            )
 
     def name(self, wanted: str) -> str:
         base = "column" + wanted if wanted.startswith("_") else wanted

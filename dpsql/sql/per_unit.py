@@ -49,8 +49,8 @@ def _is_unit(node: exp.Expr, scope: Scope) -> bool:
     while isinstance(node, exp.Paren | exp.Alias):
         node = node.this
     if is_star(node):
-        return any(column.is_unit for column in starred(node, scope))
-    return isinstance(node, exp.Column) and (found := scope.lookup(node)) is not None and found.is_unit
+        return any(column.leads_to_unit for column in starred(node, scope))
+    return isinstance(node, exp.Column) and (found := scope.lookup(node)) is not None and found.leads_to_unit
 
 
 def _key_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
@@ -101,7 +101,7 @@ def per_unit_select(binder: Binder, select: exp.Select) -> tuple[Rows, tuple[Bou
 def _distinct(
     binder: Binder, select: exp.Select, node: Rows, columns: tuple[BoundColumn, ...]
 ) -> tuple[Rows, tuple[BoundColumn, ...]]:
-    if not any(column.is_unit for column in columns):
+    if not any(column.leads_to_unit for column in columns):
         raise Unsupported(
             "DISTINCT over rows of single units must contain the privacy unit",
             hint="Add the unit's column, or group in a sub-select: SELECT DISTINCT n FROM (… GROUP BY …) AS t.",
@@ -118,7 +118,7 @@ def _distinct(
 def _grouped(binder: Binder, select: exp.Select, relation: Relation) -> tuple[Rows, tuple[BoundColumn, ...]]:
     over = Grouping(binder, relation, select)
     grouped, above, items = _group(binder, select, over)
-    if not any(column.is_unit for column in over.key_columns):
+    if not any(column.leads_to_unit for column in over.key_columns):
         raise InternalError("a block that does not group by the unit gives out rows")
     return binder.project(above, grouped, items)
 

@@ -41,7 +41,7 @@ def bind_set_operation(binder: Binder, query: exp.SetOperation) -> Bound:
         raise InvalidSyntax(f"each side of {query.key.upper()} must have the same number of columns",
                             span=span_of(query.expression), sqlstate="42601")  # fmt: skip
     units = [one.is_unit and other.is_unit for one, other in zip(left[1], right[1], strict=True)]
-    if kind is not SetKind.UNION_ALL and not any(units):
+    if kind is not SetKind.UNION_ALL and not any(map(_same_unit, left[1], right[1])):
         raise NotPrivate(
             f"{query.key.upper()} of private rows needs the privacy unit among the columns",
             detail="Equal rows of two units would become one.",
@@ -53,6 +53,11 @@ def bind_set_operation(binder: Binder, query: exp.SetOperation) -> Bound:
         BoundColumn(one.name, name, unit, one.links & other.links, unit)
         for one, other, name, unit in zip(left[1], right[1], names, units, strict=True)
     )
+
+
+def _same_unit(one: BoundColumn, other: BoundColumn) -> bool:
+    """Equal values of these columns belong to one unit."""
+    return one.leads_to_unit and other.leads_to_unit and bool(one.links & other.links)
 
 
 def _kind(query: exp.SetOperation) -> SetKind:

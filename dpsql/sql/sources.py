@@ -29,6 +29,7 @@ Ctes = Mapping[str, exp.Query]
 
 def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes) -> Relation:
     refuse_sample(source)
+    binder.namer.count_source(source)
     if isinstance(source, exp.Table) and source.args.get("joins"):
         return _tree(binder, source, ctes)
     if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Table):

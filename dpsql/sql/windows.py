@@ -85,9 +85,9 @@ def _partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple
         inner = node
         while isinstance(inner, exp.Paren):
             inner = inner.this
-        if isinstance(inner, exp.Column) and scope.resolve(inner).is_unit:
-            unit = True
-        else:
+        found = scope.resolve(inner) if isinstance(inner, exp.Column) else None
+        unit = unit or (found is not None and found.leads_to_unit)
+        if found is None or not found.is_unit:
             keys.append(bind_expr(node, scope))
     if not unit:
         raise NotPrivate(

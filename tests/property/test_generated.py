@@ -62,7 +62,7 @@ def tried(statement: Statement, ground: Ground) -> tuple[str, str]:
 
 def unlike(statement: Statement, ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]]) -> str | None:
     """What differs first, besides listed groups that are empty and unknown ones that few units share."""
-    allowed = Tolerance(relative=1e-3, absolute=0.05) if statement.loose else Tolerance(relative=1e-5, absolute=1e-3)
+    allowed = Tolerance(relative=1e-3, absolute=0.5) if statement.loose else Tolerance(relative=1e-5, absolute=1e-3)
     n = statement.keys
     mine = {tuple(map(repr, row[:n])): row[n:] for row in ours}
     if len(mine) != len(ours):

@@ -47,3 +47,7 @@ SELECT count(*) FROM visits v JOIN doctors d ON d.doctor_id = v.doctor_id WHERE 
 -- case: an empty statement
 ;
 ---- error
+
+-- case: an alias in WHERE
+SELECT cost * 2 AS twice, COUNT(*) AS n FROM visits WHERE twice > 9990 AND cost IS NOT NULL GROUP BY twice HAVING COUNT(*) > 100
+---- error

@@ -56,9 +56,12 @@ class Expressions:
         forms = ["COUNT(*)", f"COUNT({any_column})", f"COUNT(DISTINCT {source.unit})", f"COUNT({self.key(source)})",
                  f"SUM(CASE WHEN {self.condition(source, 0)} THEN 1 ELSE 0 END)",
                  f"COUNT(DISTINCT {self.key(source)})"]  # fmt: skip
-        if x is not None:
-            forms += [f"SUM({x})", f"AVG({x})", f"SUM({x})", f"AVG({x})", f"COUNT({x})", f"STDDEV_POP({x})"]
-            forms += [f"VAR_POP({x})", f"SUM({x}) / NULLIF(COUNT(*), 0.0)", f"COALESCE(SUM({x}), 0) - COUNT(*)"]
+        column = self.column(source, NUMBER)
+        if x is not None and column is not None:
+            forms += [f"SUM({x})", f"AVG({x})", f"SUM({x})", f"AVG({x})", f"COUNT({x})",
+                      f"COALESCE(SUM({x}), 0) - COUNT(*)", f"SUM({x}) / NULLIF(COUNT(*), 0.0)"]  # fmt: skip
+            # Of a column itself: where the bounds are far wider than the values, squares have no digits left.
+            forms += [f"STDDEV_POP({column.name})", f"VAR_POP({column.name})"]
         picked = self.rng.choice(forms)
         plain = "/" in picked or " - COUNT" in picked or self.often(0.85)
         return picked if plain else f"{picked} FILTER (WHERE {self.condition(source, 0)})"

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.analysis.units import UnitFacts, unit_facts
 from dpsql.errors import InternalError
-from dpsql.plan.expr import TRUE, Column, Literal
+from dpsql.plan.expr import TRUE, UID, Column, Literal
 from dpsql.plan.nodes import Node
 from dpsql.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
 from dpsql.schema.domain import Domain
@@ -32,7 +32,7 @@ def test_a_table_with_many_rows_per_unit_determines_its_unit_columns_only() -> N
 
 
 def test_a_unique_unit_has_one_row_and_determines_all_columns() -> None:
-    assert unit_facts(scan("p", unique=True)) == UnitFacts(1, frozenset({"p_id", "p_x"}))
+    assert unit_facts(scan("p", unique=True)) == UnitFacts(1, frozenset({UID, "p_id", "p_x"}))
 
 
 def test_a_row_unit_has_one_row_and_determines_all_columns() -> None:
@@ -51,9 +51,9 @@ def test_a_computed_column_is_determined_if_all_it_reads_is() -> None:
 
 def test_an_inner_join_multiplies_rows_and_unites_what_is_determined() -> None:
     both = unit_facts(join(scan("p", unique=True), scan("q", unique=True)))
-    assert both == UnitFacts(1, frozenset({"p_id", "p_x", "q_id", "q_x"}))
+    assert both == UnitFacts(1, frozenset({UID, "p_id", "p_x", "q_id", "q_x"}))
     many = unit_facts(join(scan("v"), scan("p", unique=True)))
-    assert many == UnitFacts(None, frozenset({"v_id", "p_id", "p_x"}))
+    assert many == UnitFacts(None, frozenset({UID, "v_id", "p_id", "p_x"}))
 
 
 def test_the_right_side_of_a_left_join_is_not_determined() -> None:

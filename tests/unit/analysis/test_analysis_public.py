@@ -1,0 +1,185 @@
+"""Public rows beside private ones: what a unit's rows become, and how many public rows one may meet."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.public import matches, most_rows, multiplied, unique_keys
+from dpsql.analysis.units import one_row_per_group, unit_facts
+from dpsql.plan.expr import TRUE, And, Column, Compare, Expr
+from dpsql.plan.relations import (
+    SET,
+    Expand,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Mark,
+    Named,
+    PerUnit,
+    Project,
+    PublicScan,
+    Rows,
+    RowsHole,
+    Scan,
+    ScanColumn,
+    SetKind,
+    SetOperation,
+    UnitId,
+    UnitMeasure,
+    UnitWindow,
+)
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import EngineTable
+from dpsql.types import BIGINT
+
+
+def column(name: str, is_id: bool = False) -> ScanColumn:
+    return ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, is_id)
+
+
+def c(name: str) -> Column:
+    return Column(name, BIGINT)
+
+
+def private(prefix: str = "v", unique: bool = False, row_unit: bool = False) -> Scan:
+    unit = None if row_unit else UnitId(column(f"{prefix}_id", is_id=True))
+    own = (column(f"{prefix}_id", is_id=True), column(f"{prefix}_x"))
+    return Scan(prefix, EngineTable((prefix,)), own, unit, unique, frozenset({f"{prefix}_id"}))
+
+
+def public(prefix: str = "w", rows: int = 50, unique: bool = True) -> PublicScan:
+    keys = (frozenset({f"{prefix}_k"}),) if unique else ()
+    return PublicScan(prefix, EngineTable((prefix,)), (column(f"{prefix}_k"), column(f"{prefix}_y")), rows, keys)
+
+
+def joined(left: Rows, right: Rows, condition: Expr, kind: JoinKind = JoinKind.INNER) -> Join:
+    return Join(left, right, kind, condition)
+
+
+ON_KEY = Compare("=", c("v_x"), c("w_k"))
+ON_OTHER = Compare("=", c("v_x"), c("w_y"))
+LESS = Compare("<", c("v_x"), c("w_k"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "unique", "most"),
+    [
+        (ON_KEY, True, 1),
+        (And((LESS, ON_KEY)), True, 1),
+        (Compare("=", c("w_k"), c("w_y")), True, 50),  # equated to a column of its own side
+        (ON_KEY, False, 50),
+        (ON_OTHER, True, 50),
+        (LESS, True, 50),
+        (TRUE, True, 50),
+    ],
+)
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
+def test_only_an_equality_with_a_unique_key_meets_one_row(
+    condition: Expr, unique: bool, most: int, kind: JoinKind
+) -> None:
+    join = joined(private(unique=True), public(unique=unique), condition, kind)
+    assert matches(join) == most
+    assert unit_facts(join).rows == most
+    assert multiplied(join) == most
+
+
+def test_unique_keys_survive_filters_and_renaming_and_joins_that_find_one_row() -> None:
+    renamed = Project(Filter(public(), LESS_Y), (Named("k", c("w_k")), Named("y", c("w_y"))))
+    assert unique_keys(renamed) == (frozenset({"k"}),)
+    assert unique_keys(Project(public(), (Named("y", c("w_y")),))) == ()
+    one = joined(public(), public("u", 7), Compare("=", c("w_y"), c("u_k")))
+    assert unique_keys(one) == (frozenset({"w_k"}),) and most_rows(one) == 50
+    many = joined(public(), public("u", 7), Compare("=", c("w_y"), c("u_y")))
+    assert unique_keys(many) == (frozenset({"w_k", "u_k"}),) and most_rows(many) == 350
+
+
+LESS_Y = Compare("<", c("w_k"), c("w_y"))
+
+
+def test_public_columns_depend_on_the_unit_where_the_condition_does() -> None:
+    by_unit = unit_facts(joined(private(), public(), Compare("=", c("v_id"), c("w_k"))))
+    assert by_unit.determined == {"v_id", "w_k", "w_y"}
+    by_row = unit_facts(joined(private(), public(), ON_KEY))
+    assert by_row.determined == {"v_id"}
+    several = unit_facts(joined(private(), public(unique=False), Compare("=", c("v_id"), c("w_k"))))
+    assert several.determined == {"v_id"}
+
+
+def test_joins_with_public_rows_multiply_each_other() -> None:
+    first = joined(private(), public(rows=40), LESS)
+    second = joined(first, public("u", 30), Compare("<", c("v_x"), c("u_k")))
+    assert multiplied(second) == 1200
+    grouped = PerUnit(second, (), (UnitMeasure("n", "count_rows", None, BIGINT),))
+    assert multiplied(grouped) == 1200  # the engine meets them all the same
+    again = Join(private("z"), grouped, JoinKind.LEFT, TRUE, by_unit=True)
+    assert multiplied(again) == 1200  # and no more of them: one row is left of each unit
+
+
+def test_a_sub_select_over_public_rows_is_looked_up_or_tried() -> None:
+    hole = RowsHole("h1", (Field("h_a", BIGINT),), (Domain(BIGINT),), 1000)
+    assert multiplied(Mark(private(), hole, "m", TRUE, (c("v_x"), c("h_a")))) == 1
+    assert multiplied(Mark(private(), hole, "m", Compare("=", c("v_x"), c("h_a")))) == 1
+    assert multiplied(Mark(private(), hole, "m", Compare("<", c("v_x"), c("h_a")))) == 1000
+
+
+def test_a_full_join_keeps_rows_of_both_sides() -> None:
+    one = Join(private("p", unique=True), private("q", unique=True), JoinKind.FULL, TRUE, by_unit=True)
+    assert unit_facts(one).rows == 2 and unit_facts(one).determined == frozenset()
+    many = Join(private(), private("q", unique=True), JoinKind.FULL, TRUE, by_unit=True)
+    assert unit_facts(many).rows is None
+
+
+def test_grouping_by_the_unit_leaves_one_row_and_more_keys_more() -> None:
+    count = UnitMeasure("n", "count_rows", None, BIGINT)
+    assert unit_facts(PerUnit(private(), (), (count,))).rows == 1
+    assert unit_facts(PerUnit(private(), (Named("k", c("v_id")),), (count,))).rows == 1
+    assert unit_facts(PerUnit(private(), (Named("k", c("v_x")),), (count,))).rows is None
+    assert unit_facts(PerUnit(private(unique=True), (Named("k", c("v_x")),), (count,))).rows == 1
+
+
+def test_set_operations_add_rows_up_or_keep_the_lefts() -> None:
+    one, other = private("p", unique=True), private("q", unique=True)
+    assert unit_facts(SetOperation(SetKind.UNION_ALL, one, other)).rows == 2
+    assert unit_facts(SetOperation(SetKind.UNION, one, other)).determined == frozenset()
+    assert unit_facts(SetOperation(SetKind.EXCEPT, one, other)).rows == 1
+
+
+@pytest.mark.parametrize("row_unit", [False, True])
+def test_grouping_sets_repeat_each_row_once_in_every_set(row_unit: bool) -> None:
+    expanded = Expand(private("p", unique=True, row_unit=row_unit), ("p_x",), (frozenset({"p_x"}), frozenset()))
+    facts = unit_facts(Filter(expanded, TRUE))
+    assert facts.rows == 2 and "p_x" not in facts.determined
+    assert one_row_per_group(Filter(expanded, TRUE), ("p_x", SET))
+    assert not one_row_per_group(expanded, ("p_x",))
+    assert not one_row_per_group(Expand(private(), ("v_x",), (frozenset(),)), ("v_x", SET))
+
+
+def test_what_has_no_id_cannot_be_grouped_compared_or_numbered_by_unit() -> None:
+    rows, again = private(row_unit=True), private("q", row_unit=True)
+    with pytest.raises(ValueError, match="unit"):
+        PerUnit(rows, (), ())
+    with pytest.raises(ValueError, match="unit"):
+        UnitWindow(rows, "n", "row_number", (), (), (), None, BIGINT)
+    with pytest.raises(ValueError, match="unit"):
+        Join(rows, again, JoinKind.INNER, TRUE, by_unit=True)
+    with pytest.raises(ValueError, match="unit"):
+        Mark(rows, again, "m", TRUE, by_unit=True)
+    for kind in (SetKind.UNION, SetKind.INTERSECT, SetKind.EXCEPT):
+        with pytest.raises(ValueError, match="two units"):
+            SetOperation(kind, rows, again)
+    assert unit_facts(SetOperation(SetKind.UNION_ALL, rows, again)).rows == 2
+
+
+def test_counts_and_sums_of_a_unit_have_no_bounds_unless_they_are_assumed() -> None:
+    bounded = ScanColumn("x", "v_x", BIGINT, Domain(BIGINT, True, Fraction(-2), Fraction(5)), 100, False)
+    scan = Scan("v", EngineTable(("v",)), (bounded,), UnitId(column("v_id", True)), False, frozenset())
+    measures = (
+        UnitMeasure("n", "count_rows", None, BIGINT),
+        UnitMeasure("s", "sum", c("v_x"), BIGINT),
+        UnitMeasure("m", "max", c("v_x"), BIGINT),
+    )
+    free, assumed = (node_domains(PerUnit(scan, (), measures), assume) for assume in (None, 4))
+    assert not free["n"].bounded and not free["s"].bounded and free["m"].bounds == (-2, 5)
+    assert assumed["n"].bounds == (1, 4) and assumed["s"].bounds == (-8, 20) and assumed["m"].bounds == (-2, 5)
