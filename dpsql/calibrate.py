@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
 from dpsql.privacy.spec import Choice
-from dpsql.rewrite.choose import Bins
+from dpsql.rewrite.choose import Choice as BinChoice
 from dpsql.rewrite.coarsen import coarsen, shift_for
 
 SELECTION_SHARE = Fraction(1, 5)
@@ -128,25 +128,26 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
     )
 
 
-def calibrate_choice(gather: Gather, bins: Bins, share: Share, relation: Neighboring) -> Calibrated:
+def calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
     """Bins are chosen by the exponential mechanism, one for each target in every group (SOUNDNESS 6)."""
     try:
-        return _calibrate_choice(gather, bins, share, relation)
+        return _calibrate_choice(choice, share, relation)
     except TooSmall:
         raise InvalidParameter(
             "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
         ) from None
 
 
-def _calibrate_choice(gather: Gather, bins: Bins, share: Share, relation: Neighboring) -> Calibrated:
+def _calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
+    gather, bins = choice.gather, choice.bins
     contribution, whole = _contribution(gather, relation)
     count = bins.upper - bins.lower + 1
     if share.noise is Noise.GAUSSIAN:
         if share.rho <= 0:
-            raise InvalidParameter("Gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
-        picks = picks_under_rho(bins.targets, contribution, count, share.rho)
+            raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
+        picks = picks_under_rho(choice.targets, contribution, count, share.rho)
     else:
-        picks = picks_under_epsilon(bins.targets, contribution, count, share.epsilon)
+        picks = picks_under_epsilon(choice.targets, contribution, count, share.epsilon)
     return Calibrated(
         gather=gather,
         columns=tuple(cell for part in gather.parts for cell in cells_of(part)),
@@ -207,7 +208,7 @@ def _mechanism(sensitivity: Sensitivity, share: Share) -> Mechanism:
         return calibrate_laplace(sensitivity, share.epsilon)
     if share.rho <= 0:
         raise InvalidParameter(
-            "Gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
+            "gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
         )
     return calibrate_gaussian(sensitivity, share.rho)
 

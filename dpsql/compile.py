@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, calibrate, calibrate_choice, shares
+from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
 from dpsql.catalog.identity import Identity
 from dpsql.errors import Error, LimitExceeded
 from dpsql.plan.expr import IsNull, Not
@@ -21,20 +21,20 @@ from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import Field, Filter, Named, PublicTable, RowsHole, Table
+from dpsql.plan.stages import Bins, Hole, ReleaseColumn, Shape
 from dpsql.plan.walk import walk_rows
 from dpsql.privacy.loss import Loss, total
-from dpsql.rewrite.choose import Bins, choose
+from dpsql.rewrite.choose import Choice, choose
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.scan_tables import scan_public
 from dpsql.schema.model import Neighbors, Resolved
 from dpsql.settings import Settings, with_options
 from dpsql.sql.block import ErrorBar
-from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead, Shape
+from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
 from dpsql.sql.holes import hole_domain
 from dpsql.sql.parse import Parameter, read_query
 from dpsql.sql.post import render_post, tables_read
-from dpsql.sql.references import ReleaseColumn
 from dpsql.sql.render import render
 from dpsql.sql.render_rows import render_rows
 from dpsql.sql.slips import refuse_slips
@@ -48,17 +48,6 @@ MOST_GROUPS = 10_000
 
 KEYS_HOLE = "keys"
 """The hole that a choice's groups come from, where they were selected."""
-
-
-@dataclass(frozen=True)
-class Hole:
-    """A place in a release's SQL that an earlier step fills: `sql` is post-processing over the tables before."""
-
-    name: str
-    shape: Shape
-    columns: tuple[Field, ...]
-    most: int
-    sql: str
 
 
 @dataclass(frozen=True)
@@ -177,7 +166,7 @@ class _Draft:
     name: str
     plan_hash: str
     rewritten: Rewritten | None
-    choice: tuple[Gather, Bins] | None
+    choice: Choice | None
     holes: tuple[Hole, ...]
     after: tuple[int, ...]
 
@@ -229,10 +218,10 @@ class _Compiler:
             match measure:
                 case Quantile() | Extreme():
                     drafts.append(self._choice(name, measure, asked, rewritten.gather, holes, after, place))
-                    bins = drafts[-1].choice
-                    assert bins is not None
+                    choice = drafts[-1].choice
+                    assert choice is not None
                     container = measure.container if isinstance(measure, Quantile) else None
-                    answers.append(Answered(len(drafts) - 1, Chosen(bins[1], container)))
+                    answers.append(Answered(len(drafts) - 1, Chosen(choice.bins, container)))
                 case Frequent():
                     counts = _counts(asked, measure)
                     found = rewrite(counts, self.resolved, self._policy)
@@ -263,17 +252,16 @@ class _Compiler:
             keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, f"SELECT DISTINCT {columns} FROM {table}")
             holes, after = (*holes, keys), (*after, place)
         alone = replace(asked, measures=(measure,))
-        gather, bins = choose(alone, measure, listed, self.resolved, self._policy)
-        return _Draft(name, self._hash(alone, holes), None, (gather, bins), holes, after)
+        choice = choose(alone, measure, listed, self.resolved, self._policy)
+        return _Draft(name, self._hash(alone, holes), None, choice, holes, after)
 
-    def _step(self, draft: _Draft, share: object) -> ReleaseStep:
+    def _step(self, draft: _Draft, share: Share) -> ReleaseStep:
         relation = _relation(self.resolved)
         if draft.choice is not None:
-            gather, bins = draft.choice
-            calibrated = calibrate_choice(gather, bins, share, relation)  # type: ignore[arg-type]
+            calibrated = calibrate_choice(draft.choice, share, relation)
         else:
             assert draft.rewritten is not None
-            calibrated = calibrate(draft.rewritten.gather, share, relation)  # type: ignore[arg-type]
+            calibrated = calibrate(draft.rewritten.gather, share, relation)
         sql, keys = render(calibrated.gather), calibrated.gather.keys
         return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, draft.holes, draft.after)
 

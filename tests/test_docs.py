@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.functions.table import FUNCTIONS
 from dpsql.schema.load import load_schema
 from dpsql.settings import NAMES
-from dpsql.functions.table import FUNCTIONS
 
 ROOT = Path(__file__).parent.parent
 SQL = (ROOT / "docs" / "sql.md").read_text()

@@ -80,15 +80,10 @@ def canonicalise(aggregate: Aggregate) -> Aggregate:
     """The same question in its one spelling. This plan is rewritten, run and stored, so equal texts are equal plans."""
 
     def change(node: Rows) -> Rows:
-        match node:
-            case Filter():
-                below = node.input
-                if isinstance(below, Filter):
-                    merged = (*conjuncts(below.condition), *conjuncts(node.condition))
-                    return Filter(below.input, canonical(conjunction(merged)))
-                return Filter(below, canonical(node.condition))
-            case _:
-                return map_node_exprs(node, canonical)
+        if isinstance(node, Filter) and isinstance(node.input, Filter):
+            merged = (*conjuncts(node.input.condition), *conjuncts(node.condition))
+            return Filter(node.input.input, canonical(conjunction(merged)))
+        return map_node_exprs(node, canonical)
 
     keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
     measures = tuple(map_measure(measure, canonical) for measure in aggregate.measures)

@@ -6,8 +6,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import assert_never
 
-from dpsql.plan.expr import Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or, conjuncts
+from dpsql.plan.expr import (
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Clip,
+    Column,
+    Compare,
+    Expr,
+    HoleValue,
+    InHole,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Quantise,
+    conjuncts,
+)
 from dpsql.schema.domain import Domain, Scalar, to_number
 from dpsql.types import DOUBLE, INTEGER_BITS, Kind, Type
 
@@ -84,8 +104,12 @@ def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
             return column, lambda domain: _only(domain, (True,))
         case Not(Column() as column):
             return column, lambda domain: _only(domain, (False,))
-        case _:
+        case Literal() | Compare() | And() | Or() | Not() | IsNull() | InList() | Arithmetic() | Case() | Cast():
             return None
+        case Call() | Clip() | Quantise() | HoleValue() | InHole():
+            return None
+        case _:
+            assert_never(part)
 
 
 def _compared(expr: Expr, env: Environment) -> Column | None:

@@ -45,8 +45,10 @@ def most_rows(node: Rows) -> int:
         case Join():
             matched = most_rows(node.left) * matches(node)
             return matched if node.kind is JoinKind.INNER else max(matched, most_rows(node.left))
-        case _:
+        case Table() | Scan() | PublicTable() | Mark() | PerUnit() | UnitWindow() | SetOperation() | Expand():
             raise InternalError("these rows are not public")
+        case _:
+            assert_never(node)
 
 
 def matches(join: Join) -> int:
@@ -85,8 +87,12 @@ def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
             return unique_keys(node.left)
         case Join() if is_public(node) and node.kind is JoinKind.INNER:  # a pair of rows by a key of each
             return tuple(one | other for one in unique_keys(node.left) for other in unique_keys(node.right))
-        case _:
+        case Join() | Table() | Scan() | PublicTable() | RowsHole():
             return ()
+        case Mark() | PerUnit() | UnitWindow() | SetOperation() | Expand():
+            return ()
+        case _:
+            assert_never(node)
 
 
 def multiplied(node: Rows) -> int:

@@ -61,13 +61,9 @@ def one_row_per_group(node: Rows, keys: Collection[str]) -> bool:
     """
     if unit_facts(node).rows == 1:
         return True
-    match node:
-        case Filter():
-            return one_row_per_group(node.input, keys)
-        case Expand():
-            return SET in keys and unit_facts(node.input).rows == 1
-        case _:
-            return False
+    if isinstance(node, Filter):
+        return one_row_per_group(node.input, keys)
+    return isinstance(node, Expand) and SET in keys and unit_facts(node.input).rows == 1
 
 
 def _facts(node: Rows) -> UnitFacts:

@@ -200,7 +200,7 @@ def printed_form(pieces: tuple[Piece, ...], arg: str) -> str:
         if piece is not None and piece.form is not None:
             parts.append(piece.form(arg))
     if not parts:
-        return "''"
+        return f"CASE WHEN {arg} IS NOT NULL THEN '' END"
     return parts[0] if len(parts) == 1 else f"({' || '.join(parts)})"
 
 

@@ -248,22 +248,19 @@ def cells_of(part: Part) -> tuple[str, ...]:
 
 def fields(node: Node) -> tuple[Field, ...]:
     """The columns that a node gives out, the unit's id among them where rows belong to units."""
-    match node:
-        case Weigh():
-            return (*row_fields(node.input), Field(WEIGHT, BIGINT))
-        case Distinct():
-            kept = (*node.keys, *node.columns)
-            return tuple(f for f in row_fields(node.input) if f.name in kept)
-        case Aggregate():
-            return tuple(Field(key.name, key.expr.type) for key in node.keys)
-        case Sum() | CountUnits():
-            inputs = {f.name: f for f in fields(node.input)}
-            keys = tuple(inputs[key] for key in node.keys)
-            return keys + tuple(Field(cell, BIGINT) for cell in cells_of(node))
-        case Gather():
-            return node.keys + tuple(Field(cell, BIGINT) for part in node.all_parts for cell in cells_of(part))
-        case _:
-            return row_fields(node)
+    if isinstance(node, Weigh):
+        return (*row_fields(node.input), Field(WEIGHT, BIGINT))
+    if isinstance(node, Distinct):
+        kept = (*node.keys, *node.columns)
+        return tuple(f for f in row_fields(node.input) if f.name in kept)
+    if isinstance(node, Aggregate):
+        return tuple(Field(key.name, key.expr.type) for key in node.keys)
+    if isinstance(node, Sum | CountUnits):
+        inputs = {f.name: f for f in fields(node.input)}
+        return tuple(inputs[key] for key in node.keys) + tuple(Field(cell, BIGINT) for cell in cells_of(node))
+    if isinstance(node, Gather):
+        return node.keys + tuple(Field(cell, BIGINT) for part in node.all_parts for cell in cells_of(part))
+    return row_fields(node)
 
 
 def has_unit(node: Node) -> bool:

@@ -239,13 +239,9 @@ def _factor(listed: Factor) -> str:
 
 
 def _public_source(node: Rows) -> str | None:
-    match node:
-        case RowsHole():
-            return f"the hole {node.hole}"
-        case PublicScan():
-            return node.table
-        case _:
-            return None
+    if isinstance(node, RowsHole):
+        return f"the hole {node.hole}"
+    return node.table if isinstance(node, PublicScan) else None
 
 
 def show_measure(measure: Measure) -> str:

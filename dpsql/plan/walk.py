@@ -153,13 +153,11 @@ def row_inputs(node: Rows) -> tuple[Rows, ...]:
 
 
 def inputs(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Aggregate() | Weigh() | Distinct() | Sum() | CountUnits():
-            return (node.input,)
-        case Gather():
-            return node.all_parts
-        case _:
-            return row_inputs(node)
+    if isinstance(node, Gather):
+        return node.all_parts
+    if isinstance(node, Aggregate | Weigh | Distinct | Sum | CountUnits):
+        return (node.input,)
+    return row_inputs(node)
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:

@@ -11,13 +11,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dpsql.compile import Hole
 from dpsql.errors import DataError, LimitExceeded
+from dpsql.plan.stages import MOST_LENGTH, Hole, Shape
 from dpsql.post import sandbox
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.storage import read_scalar, write_scalar
-from dpsql.sql.blocks import Shape
-from dpsql.sql.holes import MOST_LENGTH
 
 Values = dict[str, Any]
 

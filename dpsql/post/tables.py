@@ -11,12 +11,11 @@ from dpsql.compile import Answered, Chosen, Compiled, Counted, PublicStep, Relea
 from dpsql.engines.duckdb import spelling
 from dpsql.exact import Row
 from dpsql.plan.recipes import Recipe
+from dpsql.plan.stages import Bins, ReleaseColumn
 from dpsql.post.estimates import Estimates, covariance, estimate, interval
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.release import Release
-from dpsql.rewrite.choose import Bins
 from dpsql.schema.domain import EPOCH
-from dpsql.sql.references import ReleaseColumn
 from dpsql.types import BIGINT, Kind, Type
 
 _NO_COLUMNS: tuple[tuple[str, Type | str], ...] = (("_row", BIGINT),)

@@ -20,6 +20,7 @@ from dpsql.plan.expr import UID, Call, Column, Expr, IsNull, Not, Quantise
 from dpsql.plan.measures import Extreme, Quantile
 from dpsql.plan.nodes import Aggregate, Factor, Gather, Listed, ListedHole, ListedRange, Sum
 from dpsql.plan.relations import Field, Filter, Named, Project, Rows, row_fields
+from dpsql.plan.stages import Bins
 from dpsql.privacy.choice import Extreme as ExtremeTarget
 from dpsql.privacy.choice import Rank, Target
 from dpsql.rewrite.grids import declared_grids
@@ -28,7 +29,7 @@ from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Resolved
-from dpsql.types import BIGINT, Kind, Type
+from dpsql.types import BIGINT, Kind
 
 BIN = "bin"
 CELL = "rows"
@@ -43,20 +44,17 @@ EXTREME_BINS = 1 << 10
 
 
 @dataclass(frozen=True)
-class Bins:
-    """What a chosen bin means: `bin * grid`, as a number or, of dates, as days or microseconds since 1970."""
+class Choice:
+    """Counts per group and bin, what the bins mean, and which bins are wanted of each group."""
 
-    lower: int
-    upper: int
-    grid: Fraction
+    gather: Gather
+    bins: Bins
     targets: tuple[Target, ...]
-    type: Type  # of the argument
-    discrete: bool  # the answer has the argument's type; else it is a double
 
 
 def choose(
     aggregate: Aggregate, measure: Quantile | Extreme, listed: Listed | None, resolved: Resolved, policy: Policy
-) -> tuple[Gather, Bins]:
+) -> Choice:
     """`listed` are the groups, known or from a hole; the aggregate has this measure alone."""
     prepared = prepare(aggregate, resolved)
     (asked,) = prepared.measures
@@ -76,7 +74,8 @@ def choose(
     every = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
     gather = Gather((*prepared.keys, bin_), every, None, (part,))
     discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
-    return gather, Bins(steps.lower, steps.upper, steps.grid, _targets(measure), measure.arg.type, discrete)
+    bins = Bins(steps.lower, steps.upper, steps.grid, measure.arg.type, discrete)
+    return Choice(gather, bins, _targets(measure))
 
 
 def _targets(measure: Quantile | Extreme) -> tuple[Target, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.analysis.domains import node_domains
 from dpsql.analysis.narrow import Environment
@@ -22,12 +23,21 @@ from dpsql.errors import UnboundedValues, Unsupported
 from dpsql.plan.expr import UID, Cast, Column, Expr
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    Mark,
     Named,
     PerUnit,
     Project,
+    PublicScan,
+    PublicTable,
     Rows,
+    RowsHole,
+    Scan,
     SetKind,
     SetOperation,
+    Table,
     UnitMeasure,
     UnitWindow,
     row_fields,
@@ -65,8 +75,12 @@ def _exact(node: Rows) -> Rows:
             return replace(node, args=tuple(values.exact(node.function, arg) for arg in node.args))
         case SetOperation() if node.kind is not SetKind.UNION_ALL:
             return replace(node, left=_finite_rows(node.left), right=_finite_rows(node.right))
-        case _:
+        case SetOperation() | Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
             return node
+        case Filter() | Project() | Join() | Mark() | Expand():
+            return node
+        case _:
+            assert_never(node)
 
 
 def _measure(measure: UnitMeasure, values: _Values) -> UnitMeasure:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from dpsql.analysis.domains import node_domains
 from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import (
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
     DistinctValues,
+    Extreme,
+    Frequent,
     MeanValues,
     Measure,
     PairValues,
+    Quantile,
     SumValues,
     Truth,
     VarianceValues,
@@ -60,8 +68,10 @@ def _name(asked: Measure) -> str:
             return asked.function.value.upper()
         case Truth():
             return "BOOL_AND" if asked.every else "BOOL_OR"
-        case _:
+        case CountRows() | CountValues() | CountDistinctUnits() | Quantile() | Extreme() | Frequent():
             return "the aggregate"
+        case _:
+            assert_never(asked)
 
 
 def _clipped(arg: Expr, asked: Measure) -> str:

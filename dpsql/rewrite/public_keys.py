@@ -145,12 +145,11 @@ def _as_public(part: Expr, columns: dict[str, Origin]) -> Expr:
 
 def _is_trivial(part: Expr, columns: dict[str, Origin]) -> bool:
     """x = x, where x is never NULL: what is left of an equality by which a private column is public."""
-    match part:
-        case Compare("=", Column() as one, Column() as other) if one == other:
-            leaves = {origin.leaf for origin in columns.values() if origin.column == one}
-            return all(isinstance(leaf, PublicScan) and not _nullable(leaf, one) for leaf in leaves)
-        case _:
-            return False
+    if not isinstance(part, Compare) or part.op != "=" or part.left != part.right or not isinstance(part.left, Column):
+        return False
+    column = part.left
+    leaves = {origin.leaf for origin in columns.values() if origin.column == column}
+    return all(isinstance(leaf, PublicScan) and not _nullable(leaf, column) for leaf in leaves)
 
 
 def _nullable(scan: PublicScan, column: Column) -> bool:

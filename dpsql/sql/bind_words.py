@@ -23,7 +23,10 @@ _SEPARATORS = " \t\n"  # what sqlglot's list of INITCAP's separators begins with
 def trim(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this", "expression", "position")
     nodes = [node.this, *([node.expression] if node.args.get("expression") is not None else [])]
-    return checked_call(_TRIMS[str(node.args.get("position") or "").upper()], [bind(n) for n in nodes], node, nodes)
+    side = str(node.args.get("position") or "").upper()
+    if side not in _TRIMS:
+        raise Unsupported("TRIM takes LEADING, TRAILING or BOTH", span=span_of(node))
+    return checked_call(_TRIMS[side], [bind(n) for n in nodes], node, nodes)
 
 
 def pad(node: exp.Expr, bind: Bind) -> Expr:

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Field
+from dpsql.plan.stages import ReleaseColumn, Shape
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Schema
 from dpsql.sql.bind import Ctes
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.outputs import Output
-from dpsql.sql.references import ReleaseColumn
 
 
 class Ownership(Enum):
@@ -34,14 +34,6 @@ class Block:
 
 
 Environment = dict[str, Block]
-
-
-class Shape(Enum):
-    """What stands in the place of a hole: one value, a list of values, or rows."""
-
-    VALUE = "value"
-    LIST = "list"
-    ROWS = "rows"
 
 
 @dataclass(frozen=True)

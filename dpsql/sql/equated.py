@@ -45,15 +45,11 @@ def groups(pieces: Sequence[Piece], known: Iterable[Expr]) -> list[set[int]]:
 
 def _plain(expr: Expr) -> object | None:
     """A column's name, or a literal; casts between whole numbers keep values apart, NULL aside."""
-    match expr:
-        case Column(name):
-            return name
-        case Literal(value) if value is not None:
-            return expr
-        case Cast(arg, type_) if type_.is_integer and arg.type.is_integer:
-            return _plain(arg)
-        case _:
-            return None
+    if isinstance(expr, Column):
+        return expr.name
+    if isinstance(expr, Cast) and expr.type.is_integer and expr.arg.type.is_integer:
+        return _plain(expr.arg)
+    return expr if isinstance(expr, Literal) and expr.value is not None else None
 
 
 class _Classes:

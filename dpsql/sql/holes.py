@@ -14,18 +14,13 @@ from sqlglot import exp
 from dpsql.errors import NotPrivate, Unsupported
 from dpsql.plan.expr import HoleValue
 from dpsql.plan.relations import Field, RowsHole
+from dpsql.plan.stages import MOST_LENGTH, MOST_ROWS, Shape
 from dpsql.schema.domain import Domain
-from dpsql.sql.blocks import Block, BoundHole, Environment, Ownership, Shape, State
+from dpsql.sql.blocks import Block, BoundHole, Environment, Ownership, State
 from dpsql.sql.dialect import span_of
 from dpsql.sql.names import Namer
 from dpsql.sql.outputs import Output
 from dpsql.types import TEXT, Type
-
-MOST_ROWS = 1_000
-"""Rows of a hole: also what it counts as wherever a size is asked at compile time."""
-
-MOST_LENGTH = 1_024
-"""Characters of a text in a hole; longer ones are NULL."""
 
 
 @dataclass

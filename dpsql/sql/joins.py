@@ -83,7 +83,8 @@ def bind_join(binder: Binder, left: Relation, join: exp.Join, ctes: Ctes) -> Rel
 
 def _side(join: exp.Join) -> str:
     side, kind, method = (str(join.args.get(name) or "").upper() for name in ("side", "kind", "method"))
-    if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS") or (kind == "CROSS" and side):
+    known = method in ("", "NATURAL") and side in ("", "LEFT", "RIGHT", "FULL")
+    if not known or kind not in ("", "INNER", "OUTER", "CROSS") or (kind == "CROSS" and side):
         words = " ".join(filter(None, (method, side, kind)))
         raise Unsupported(
             f"{words} JOIN over private rows is not supported",

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
 from dpsql.span import Span
-from dpsql.sql.dialect import Reader
+from dpsql.sql.dialect import Reader, span_of
 from dpsql.sql.options import Option, plain_aggregates, take_options
 from dpsql.sql.refused import refuse
 from dpsql.sql.slips import misspelt, syntax_error
@@ -132,6 +132,8 @@ def _check_tree(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         if isinstance(node, exp.Select) and not node.expressions:
             raise InvalidSyntax("SELECT needs at least one column", hint="For example: SELECT COUNT(*) FROM visits")
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Identifier | exp.Star):
+            raise InvalidSyntax("a column's name is expected after the point", span=span_of(node))
         if depth > 2 * MOST_DEPTH:
             raise LimitExceeded(f"the statement is nested more than {MOST_DEPTH} deep")
         for child in node.iter_expressions():

@@ -9,22 +9,12 @@ from sqlglot import exp
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.relations import SET
+from dpsql.plan.stages import ReleaseColumn
 from dpsql.sql.aggregates import measure_type
 from dpsql.types import BIGINT, DOUBLE, Type
 
 SET_KEY = Column(SET, BIGINT)
 """The key that tells which grouping set a row is of."""
-
-
-@dataclass(frozen=True)
-class ReleaseColumn:
-    """A column of the release as post-processing reads it: what of the key or measure at `place`."""
-
-    name: str
-    type: Type
-    kind: str  # key, value, stderr, low, high, cov, factor
-    place: int
-    other: int = 0  # of a covariance, the second measure
 
 
 @dataclass(frozen=True)

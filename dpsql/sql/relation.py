@@ -107,24 +107,22 @@ class Relation:
 
 def _pushed(node: Rows, condition: Expr) -> Rows | None:
     """The relation with the condition in the inner join that it spans, where FROM a, b WHERE … has put it."""
-    match node:
-        case Filter():
-            inner = _pushed(node.input, condition)
-            return None if inner is None else replace(node, input=inner)
-        case Join():
-            read = columns_of(condition)
-            left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
-            if read <= left:
-                inner = _pushed(node.left, condition)
-                return None if inner is None else replace(node, left=inner)
-            if not node.is_inner:
-                return None
-            if read <= right:
-                inner = _pushed(node.right, condition)
-                return None if inner is None else replace(node, right=inner)
-            return replace(node, condition=conjunction((*_parts(node.condition), condition)))
-        case _:
-            return None
+    if isinstance(node, Filter):
+        inner = _pushed(node.input, condition)
+        return None if inner is None else replace(node, input=inner)
+    if not isinstance(node, Join):
+        return None
+    read = columns_of(condition)
+    left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
+    if read <= left:
+        inner = _pushed(node.left, condition)
+        return None if inner is None else replace(node, left=inner)
+    if not node.is_inner:
+        return None
+    if read <= right:
+        inner = _pushed(node.right, condition)
+        return None if inner is None else replace(node, right=inner)
+    return replace(node, condition=conjunction((*_parts(node.condition), condition)))
 
 
 def _parts(condition: Expr) -> tuple[Expr, ...]:

@@ -12,7 +12,8 @@ from dpsql.compile import Compiled, ReleaseStep, compile_query
 from dpsql.errors import Error
 from dpsql.plan.show import show
 from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.post.sandbox import OutputColumn
+from dpsql.post.tables import empty_tables
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian
 from dpsql.schema.model import Resolved
@@ -20,7 +21,6 @@ from dpsql.sql.commands import ResetCommand, SetCommand, read_command
 from dpsql.sql.literals import type_name
 from dpsql.sql.parse import parse
 from dpsql.sql.split import split
-from dpsql.types import BIGINT
 
 NOW = dt.datetime(2024, 3, 1, 12, 30, tzinfo=dt.UTC)
 
@@ -99,11 +99,7 @@ def show_plan(step: ReleaseStep) -> str:
 
 def describe(compiled: Compiled) -> tuple[OutputColumn, ...]:
     """What post-processing gives out, as the sandbox says; it may also refuse."""
-    tables = []
-    for step in compiled.steps:
-        columns = tuple((column.name, column.type) for column in step.columns) or (("_row", BIGINT),)
-        tables.append(ReleasedTable(step.name, columns, [[] for _ in columns]))
-    described = sandbox.describe(compiled.post_sql, tables)
+    described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
     return described[: len(compiled.errors)] if compiled.errors else described
 
 

@@ -60,8 +60,8 @@ SELECT city, amount FROM orders GROUP BY city
 SELECT COUNT(*) FROM orders o JOIN people p ON o.qty = p.age
 SELECT COUNT(*) FROM orders LIMIT x
 SELECT COUNT(*) FROM (SELECT * FROM orders LIMIT 5) AS t
-SELECT MEDIAN(amount) FROM orders
-SELECT COUNT(DISTINCT city) FROM orders
+SELECT MEDIAN(note) FROM orders
+SELECT STRING_AGG(city, ',') FROM orders
 SELECT COUNT(*) FROM orders WHERE random() < 0.5
 SELECT error('x'), COUNT(*) FROM orders
 SELECT COUNT(*) OVER () FROM orders

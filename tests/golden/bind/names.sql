@@ -103,7 +103,7 @@ Aggregate
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "total", (_r1."m1") / 2 AS "half", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "total", (_r1."m1") / 2 AS "half", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END AS "_error3", CAST((_r1."m1") / 2 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) AS "_error4", CAST((_r1."m1") / 2 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) AS "_error5" FROM _r1
 ---- output
 total DOUBLE
 half DOUBLE
@@ -129,7 +129,7 @@ Aggregate by k1 = extract('year', at)
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "count", _r1."m2" + 1 AS "?column?", CASE WHEN _r1."m1" > 1 THEN 1 END AS "case", _r1."k1" AS "extract", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "count", _r1."m2" + 1 AS "?column?", CASE WHEN _r1."m1" > 1 THEN 1 END AS "case", _r1."k1" AS "extract", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END AS "_error3", CAST(_r1."m2" + 1 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) AS "_error4", CAST(_r1."m2" + 1 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) AS "_error5" FROM _r1
 ---- output
 count BIGINT
 ?column? DOUBLE

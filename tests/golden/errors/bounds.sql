@@ -3,15 +3,15 @@
 -- case: a sum of values without bounds
 SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
 ---- error
-ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and SUM needs some
 LINE 1: SELECT kind, SUM(score) AS total FROM visits GROUP BY kind
                      ^
-HINT:  Declare bounds for visits.score in the schema. Or: write SUM(CLIP(score, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write SUM(CLIP(score, 0, 100)) with bounds of your own.
 
 -- case: an average of a cast text
 SELECT AVG(CAST(note AS integer)) FROM visits
 ---- error
-ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+ERROR 0A000 (UnboundedValues):  the values of AVG have no bounds
 LINE 1: SELECT AVG(CAST(note AS integer)) FROM visits
                ^
 HINT:  Write AVG(CLIP(CAST(note AS INT), 0, 100)) with bounds of your own.
@@ -19,7 +19,7 @@ HINT:  Write AVG(CLIP(CAST(note AS INT), 0, 100)) with bounds of your own.
 -- case: a quotient whose divisor may be near zero
 SELECT SUM(cost / nights) FROM visits
 ---- error
-ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+ERROR 0A000 (UnboundedValues):  the values of SUM have no bounds
 LINE 1: SELECT SUM(cost / nights) FROM visits
                ^
 HINT:  Write SUM(CLIP(cost / nights, 0, 100)) with bounds of your own.
@@ -27,7 +27,7 @@ HINT:  Write SUM(CLIP(cost / nights, 0, 100)) with bounds of your own.
 -- case: a sum of NULL
 SELECT SUM(NULL) FROM visits
 ---- error
-ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+ERROR 0A000 (UnboundedValues):  the values of SUM have no bounds
 LINE 1: SELECT SUM(NULL) FROM visits
                ^
 HINT:  Write SUM(CLIP(NULL, 0, 100)) with bounds of your own.
@@ -35,10 +35,10 @@ HINT:  Write SUM(CLIP(NULL, 0, 100)) with bounds of your own.
 -- case: one bound is not enough
 SELECT SUM(score) FROM visits WHERE score > 0
 ---- error
-ERROR 0A000 (UnboundedValues):  the values summed here have no bounds
+ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and SUM needs some
 LINE 1: SELECT SUM(score) FROM visits WHERE score > 0
                ^
-HINT:  Declare bounds for visits.score in the schema. Or: write SUM(CLIP(score, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write SUM(CLIP(score, 0, 100)) with bounds of your own.
 
 -- case: unknown groups need a delta
 -- set: delta = 0
@@ -52,7 +52,7 @@ HINT:  SET delta = 1e-9, or group by a column whose values the schema declares.
 -- set: delta = 0
 SELECT COUNT(*) FROM visits
 ---- error
-ERROR 22023 (InvalidParameter):  Gaussian noise needs a delta above 0
+ERROR 22023 (InvalidParameter):  gaussian noise needs a delta above 0
 HINT:  SET delta = 1e-9, or SET noise = laplace.
 
 -- case: an epsilon that is too small

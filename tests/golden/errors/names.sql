@@ -54,6 +54,7 @@ SELECT AVG(p.cost) FROM visits v
 ERROR 42P01 (UnknownTable):  there is no table "p" in FROM
 LINE 1: SELECT AVG(p.cost) FROM visits v
                    ^
+HINT:  Tables here: v.
 
 -- case: a column of two tables
 SELECT COUNT(patient_id) FROM visits JOIN patients ON visits.patient_id = patients.patient_id

@@ -7,8 +7,10 @@ import duckdb
 import pytest
 
 from dpsql.functions.calendar import CYCLES, TRUNCATIONS, extract_bounds, truncate, truncated_values
+from dpsql.plan.expr import Call, Literal
 from dpsql.schema.domain import Domain, to_number
-from dpsql.types import DATE, TIMESTAMP, TIMESTAMPTZ
+from dpsql.sql.render_expr import render_expr
+from dpsql.types import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 MOMENTS = [
     dt.datetime(2024, 2, 29, 23, 59, 59, 999_999),
@@ -19,12 +21,27 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.parametrize("part", TRUNCATIONS)
+POSTGRES = ("century", "millennium")
+"""PostgreSQL's begin with the years 1, 101 and 1001; DuckDB's with 0, 100 and 1000."""
+
+
+@pytest.mark.parametrize("part", [part for part in TRUNCATIONS if part not in POSTGRES])
 def test_periods_begin_where_duckdb_says(part: str) -> None:
-    for moment in MOMENTS:
+    for moment in MOMENTS if part != "decade" else MOMENTS[:-1]:  # the first decade began before the year 1
         assert (truncate(part, moment),) == duckdb.execute(
             "SELECT CAST(date_trunc(?, ?::TIMESTAMP) AS TIMESTAMP)", [part, moment]
         ).fetchone()
+
+
+@pytest.mark.parametrize(
+    ("part", "year", "start"),
+    [("century", 2000, 1901), ("century", 2001, 2001), ("century", 1, 1), ("millennium", 2000, 1001),
+     ("millennium", 2024, 2001), ("millennium", 1000, 1)],
+)  # fmt: skip
+def test_centuries_begin_where_postgresql_says(part: str, year: int, start: int) -> None:
+    assert truncate(part, dt.datetime(year, 7, 4, 12)) == dt.datetime(start, 1, 1)
+    moment = Call("date_trunc", (Literal(part, TEXT), Literal(dt.datetime(year, 7, 4, 12), TIMESTAMP)), TIMESTAMP)
+    assert duckdb.execute(f"SELECT {render_expr(moment)}").fetchone() == (dt.datetime(start, 1, 1),)
 
 
 @pytest.mark.parametrize("part", CYCLES)
