@@ -149,7 +149,8 @@ def compile_query(
         sys.setrecursionlimit(FRAMES)
     try:
         parsed = read_query(sql, parameters)
-        refuse_slips(parsed.query)
+        if not any(parameter is None for parameter in parameters):  # a program may well pass NULL
+            refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
         return _Compiler(resolved, settings).compile(sql, split(parsed.query, resolved.schema, now, who))
     except Error as error:

@@ -144,6 +144,9 @@ def _privacy(step: ReleaseStep) -> str:
             f" {'gaussian' if gaussian else 'laplace'} {_short(mechanism.sigma if gaussian else mechanism.scale)};"
             f" {_loss(bundle.loss)}"
         )
+    if calibrated.choice is not None:
+        for pick in calibrated.choice.picks:
+            lines.append(f"{pick.target}: exponential {_short(pick.mechanism.scale)}, a row is {calibrated.choice.whole}")
     return "\n".join([*lines, f"loss: {_loss(calibrated.loss)}"])
 
 

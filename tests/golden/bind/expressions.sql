@@ -97,3 +97,102 @@ Aggregate
   - count case when kind = 'urgent' then 1 else null end
   - sum case when score > 5 then cost else null end
   Table visits (unit bigint)
+
+-- case: BETWEEN SYMMETRIC
+SELECT COUNT(*) FROM visits WHERE cost BETWEEN SYMMETRIC 5 AND 1
+---- plan
+Aggregate
+  - count rows
+  Filter ((cost >= 5.0) and (cost <= 1.0)) or ((cost >= 1.0) and (cost <= 5.0))
+    Table visits (unit bigint)
+
+-- case: IS DISTINCT FROM
+SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 5
+---- plan
+Aggregate
+  - count rows
+  Filter not coalesce(cost = 5.0, (cost is null) and (5.0 is null))
+    Table visits (unit bigint)
+
+-- case: a regular expression
+SELECT COUNT(*) FROM visits WHERE ward ~ '^a'
+---- plan
+Aggregate
+  - count rows
+  Filter regexp_like(ward, '^a')
+    Table visits (unit bigint)
+
+-- case: a row value
+SELECT COUNT(*) FROM visits WHERE (cost, score) = (1, 2)
+---- plan
+Aggregate
+  - count rows
+  Filter (cost = 1.0) and (score = 2)
+    Table visits (unit bigint)
+
+-- case: a cast with a length
+SELECT CAST(note AS varchar(3)), COUNT(*) FROM visits GROUP BY 1
+---- plan
+Aggregate by k1 = left(note, 3)
+  - count rows
+  Table visits (unit bigint)
+
+-- case: TRIM with a side
+SELECT trim(LEADING 'x' FROM note), COUNT(*) FROM visits GROUP BY 1
+---- plan
+Aggregate by k1 = ltrim(note, 'x')
+  - count rows
+  Table visits (unit bigint)
+
+-- case: ln of a number
+SELECT SUM(ln(cost)) FROM visits
+---- plan
+Aggregate
+  - sum ln(cost)
+  Table visits (unit bigint)
+
+-- case: a user over rows
+SELECT COUNT(*) FROM visits WHERE ward = current_user
+---- plan
+Aggregate
+  - count rows
+  Filter ward = ''
+    Table visits (unit bigint)
+
+-- case: a pattern with a backslash
+SELECT COUNT(*) FROM visits WHERE ward LIKE 'a\%'
+---- plan
+Aggregate
+  - count rows
+  Filter like(ward, 'a\%', '\')
+    Table visits (unit bigint)
+
+-- case: a pattern with ESCAPE
+SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ESCAPE '!'
+---- plan
+Aggregate
+  - count rows
+  Filter like(ward, 'a!%', '!')
+    Table visits (unit bigint)
+
+-- case: IN with a column
+SELECT COUNT(*) FROM visits WHERE ward IN (note)
+---- plan
+Aggregate
+  - count rows
+  Filter ward = note
+    Table visits (unit bigint)
+
+-- case: EXTRACT(epoch …)
+SELECT EXTRACT(epoch FROM at), COUNT(*) FROM visits GROUP BY 1
+---- plan
+Aggregate by k1 = epoch(at)
+  - count rows
+  Table visits (unit bigint)
+
+-- case: decades
+SELECT date_trunc('decade', at), COUNT(*) FROM visits GROUP BY 1
+---- plan
+Aggregate by k1 = date_trunc('decade', at)
+  - count rows
+  Table visits (unit bigint)

@@ -69,3 +69,74 @@ Aggregate
         Filter kind = 'urgent'
           Table visits (unit bigint)
       Table patients (unit bigint): patient_id as patient_id_3
+
+-- case: the unit of a side that a LEFT JOIN may leave empty
+SELECT COUNT(*) FROM patients p LEFT JOIN visits a ON p.patient_id = a.patient_id JOIN visits b ON a.patient_id = b.patient_id
+---- plan
+Aggregate
+  - count rows
+  Join inner on patient_id_2 = patient_id_3
+    Join left on patient_id = patient_id_2
+      Table patients (unit bigint)
+      Table visits (unit bigint): patient_id as patient_id_2
+    Table visits (unit bigint): visit_id as visit_id_2, patient_id as patient_id_3, ward as ward_2, kind as kind_2, cost as cost_2, paid as paid_2, at as at_2, nights as nights_2, score as score_2, note as note_2
+
+-- case: a comma
+SELECT COUNT(*) FROM visits, patients WHERE visits.patient_id = patients.patient_id
+---- plan
+Aggregate
+  - count rows
+  Join inner on patient_id = patient_id_2
+    Table visits (unit bigint)
+    Table patients (unit bigint): patient_id as patient_id_2
+
+-- case: NATURAL JOIN
+SELECT COUNT(*) FROM visits NATURAL JOIN patients
+---- plan
+Aggregate
+  - count rows
+  Join inner on patient_id = patient_id_2
+    Table visits (unit bigint)
+    Table patients (unit bigint): patient_id as patient_id_2
+
+-- case: RIGHT JOIN
+SELECT COUNT(*) FROM visits RIGHT JOIN patients USING (patient_id)
+---- plan
+Aggregate
+  - count rows
+  Join left on patient_id = patient_id_2
+    Table patients (unit bigint): patient_id as patient_id_2
+    Table visits (unit bigint)
+
+-- case: FULL JOIN
+SELECT COUNT(*) FROM visits FULL JOIN patients USING (patient_id)
+---- plan
+Aggregate
+  - count rows
+  Project visit_id, patient_id, ward, kind, cost, paid, at, nights, score, note, patient_id_2, birth_year, sex, insured, weight, patient_id_3 = coalesce(patient_id, patient_id_2)
+    Join full on patient_id = patient_id_2
+      Table visits (unit bigint)
+      Table patients (unit bigint): patient_id as patient_id_2
+
+-- case: a public table
+SELECT COUNT(*) FROM visits JOIN "Wards" USING (ward)
+---- plan
+Aggregate
+  - count rows
+  Join inner on ward = ward_2
+    Table visits (unit bigint)
+    Public Wards: ward_2, floor
+
+-- case: aggregated rows
+SELECT COUNT(*) FROM visits v JOIN (SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind) s ON s.kind = v.kind
+---- plan
+_r2:
+Aggregate by k1 = kind
+  - count rows
+  Table visits (unit bigint)
+_r1:
+Aggregate
+  - count rows
+  Join inner on kind_2 = kind
+    Table visits (unit bigint)
+    Hole h1 of at most 1000 rows: kind_2, n

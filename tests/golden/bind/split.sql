@@ -178,3 +178,53 @@ SELECT x * 2 AS y FROM (VALUES (1), (2)) AS v(x)
 SELECT x * 2 AS "y" FROM (VALUES (1), (2)) AS v(x)
 ---- output
 y INTEGER
+
+-- case: a public table alone
+SELECT floor FROM Wards
+---- post
+SELECT floor AS "floor" FROM _p1 AS "Wards"
+---- output
+floor INTEGER
+
+-- case: * EXCLUDE
+SELECT * EXCLUDE (note) FROM visits LIMIT 0
+---- output
+visit_id BIGINT
+patient_id BIGINT
+ward VARCHAR
+kind VARCHAR
+cost DOUBLE
+paid DECIMAL(10,2)
+at TIMESTAMP
+nights SMALLINT
+score INTEGER
+
+-- case: the version after the noise
+SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
+---- post
+SELECT n AS "n", 'PostgreSQL 15.0 (dpsql )' AS "version" FROM (SELECT _r1."m1" AS "n" FROM _r1) AS s
+---- output
+n BIGINT
+version VARCHAR
+
+-- case: within VALUES
+SELECT * FROM (VALUES (version())) AS v(x)
+---- post
+SELECT * FROM (VALUES ('PostgreSQL 15.0 (dpsql )')) AS v(x)
+---- output
+x VARCHAR
+
+-- case: the time of day
+SELECT COUNT(*), CURRENT_TIME FROM visits
+---- post
+SELECT _r1."m1" AS "count", CAST('12:30:00' AS TIME) AS "current_time", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+---- output
+count BIGINT
+current_time TIME
+
+-- case: VALUES alone
+VALUES (1)
+---- post
+SELECT * FROM (VALUES (1)) AS "values"(column1)
+---- output
+column1 INTEGER

@@ -1,13 +1,5 @@
 -- Functions that are not total, not known, or reach the environment.
 
--- case: a function that is not listed
-SELECT SUM(ln(cost)) FROM visits
----- error
-ERROR 42883 (UnknownFunction):  LN() is not supported over private rows
-LINE 1: SELECT SUM(ln(cost)) FROM visits
-                   ^
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
-
 -- case: a function with a near name
 SELECT COUNT(*) FROM visits WHERE lowr(ward) = 'a'
 ---- error
@@ -22,18 +14,12 @@ SELECT COUNT(*) FROM visits WHERE random() < 0.5
 ERROR 42883 (UnknownFunction):  RANDOM() is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE random() < 0.5
                                           ^
-HINT:  Perhaps you meant ROUND.
-
--- case: a user over rows
-SELECT COUNT(*) FROM visits WHERE ward = current_user
----- error
-ERROR 42883 (UnknownFunction):  CURRENT_USER() is not supported over private rows
-HINT:  Functions: abs, ceil, coalesce, concat, date_trunc, extract, floor, greatest, least, length, lower, nullif, round, substring, trim, upper, clip, CASE, CAST.
+HINT:  docs/sql.md lists the functions over private rows; on aggregated rows all of SQL's may be used.
 
 -- case: the environment after the noise
 SELECT COUNT(*), current_setting('threads') FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  CURRENT_SETTING() is not available
+ERROR 42704 (InvalidParameter):  there is no setting "threads"
 LINE 1: SELECT COUNT(*), current_setting('threads') FROM visits
                          ^
 
@@ -43,20 +29,6 @@ SELECT COUNT(*), random() FROM visits
 ERROR 0A000 (Unsupported):  RANDOM() is not available
 LINE 1: SELECT COUNT(*), random() FROM visits
                          ^
-
--- case: the version after the noise
-SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
----- error
-ERROR 0A000 (Unsupported):  VERSION() is not available
-LINE 1: SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
-                  ^
-
--- case: within VALUES
-SELECT * FROM (VALUES (version())) AS v(x)
----- error
-ERROR 0A000 (Unsupported):  VERSION() is not available
-LINE 1: SELECT * FROM (VALUES (version())) AS v(x)
-                               ^
 
 -- case: a file after the noise
 SELECT COUNT(*), read_text('x') FROM visits
@@ -73,31 +45,12 @@ LINE 1: SELECT * FROM read_csv('visits.csv')
                       ^
 HINT:  Tables, sub-selects, VALUES and unnest, generate_series, range can.
 
--- case: the time of day
-SELECT COUNT(*), CURRENT_TIME FROM visits
----- error
-ERROR 0A000 (Unsupported):  the time of day is not known here
-
 -- case: a pattern from a column
 SELECT COUNT(*) FROM visits WHERE ward LIKE note
 ---- error
-ERROR 0A000 (Unsupported):  a pattern must be a literal without a backslash
+ERROR 0A000 (Unsupported):  a pattern must be a literal text
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE note
                                                     ^
-
--- case: a pattern with a backslash
-SELECT COUNT(*) FROM visits WHERE ward LIKE 'a\%'
----- error
-ERROR 0A000 (Unsupported):  a pattern must be a literal without a backslash
-LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE 'a\%'
-                                                    ^
-
--- case: a pattern with ESCAPE
-SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ESCAPE '!'
----- error
-ERROR 0A000 (Unsupported):  ESCAPE is not supported over private rows
-LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ESCAPE '!'
-                                          ^
 
 -- case: a length from a column
 SELECT substring(ward, score), COUNT(*) FROM visits GROUP BY 1
@@ -107,13 +60,6 @@ LINE 1: SELECT substring(ward, score), COUNT(*) FROM visits GROUP BY 1
                                ^
 HINT:  For example: substring(ward, 1, 3).
 
--- case: IN takes literals
-SELECT COUNT(*) FROM visits WHERE ward IN (note)
----- error
-ERROR 0A000 (Unsupported):  IN takes literals here
-LINE 1: SELECT COUNT(*) FROM visits WHERE ward IN (note)
-                                          ^
-
 -- case: CLIP takes literals
 SELECT SUM(CLIP(score, 0, nights)) FROM visits
 ---- error
@@ -121,22 +67,6 @@ ERROR 0A000 (Unsupported):  CLIP takes a number and two literal bounds
 LINE 1: SELECT SUM(CLIP(score, 0, nights)) FROM visits
                    ^
 HINT:  For example: CLIP(cost, 0, 100).
-
--- case: a part that is not listed
-SELECT EXTRACT(epoch FROM at), COUNT(*) FROM visits GROUP BY 1
----- error
-ERROR 0A000 (Unsupported):  EXTRACT of "epoch" is not supported
-LINE 1: SELECT EXTRACT(epoch FROM at), COUNT(*) FROM visits GROUP BY 1
-                                  ^
-HINT:  Parts: year, quarter, month, week, day, doy, dow, isodow, hour, minute.
-
--- case: a period that is not listed
-SELECT date_trunc('decade', at), COUNT(*) FROM visits GROUP BY 1
----- error
-ERROR 0A000 (Unsupported):  DATE_TRUNC of "decade" is not supported
-LINE 1: SELECT date_trunc('decade', at), COUNT(*) FROM visits GROUP BY 1
-               ^
-HINT:  Parts: year, quarter, month, week, day, hour, minute.
 
 -- case: a time zone
 SELECT date_trunc('month', at, 'Europe/Paris'), COUNT(*) FROM visits GROUP BY 1
@@ -156,15 +86,14 @@ LINE 1: SELECT CAST(ward AS point), COUNT(*) FROM visits GROUP BY 1
 -- case: error bars take an aggregate
 SELECT COUNT(*), DP_STDERR(5) FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  DP_STDERR takes one aggregate
+ERROR 0A000 (Unsupported):  DP_STDERR takes an aggregate of this SELECT, or arithmetic of such aggregates
 LINE 1: SELECT COUNT(*), DP_STDERR(5) FROM visits
-                         ^
-HINT:  For example: DP_STDERR(COUNT(*)).
+                                   ^
+HINT:  For example: DP_STDERR(SUM(x) / COUNT(*)).
 
 -- case: a collation
 SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
 ---- error
-ERROR 42883 (UnknownFunction):  COLLATE is not supported over private rows
+ERROR 0A000 (Unsupported):  COLLATE is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
                                           ^
-HINT:  Perhaps you meant CONCAT.

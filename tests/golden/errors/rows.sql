@@ -38,15 +38,15 @@ SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) s
 ERROR 0A000 (NotPrivate):  LIMIT over private rows lets one unit move another's rows
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) s
                                                          ^
-HINT:  Aggregate first, then use LIMIT in the outer SELECT.
+HINT:  Aggregate first, then use LIMIT in the outer SELECT; or number each unit's rows: ROW_NUMBER() OVER (PARTITION BY the unit ORDER BY …).
 
 -- case: OFFSET below an aggregate
 SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
 ---- error
-ERROR 0A000 (Unsupported):  OFFSET is not supported over private rows
+ERROR 0A000 (NotPrivate):  OFFSET over private rows lets one unit move another's rows
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) s
                                                           ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+HINT:  Aggregate first, then use LIMIT in the outer SELECT; or number each unit's rows: ROW_NUMBER() OVER (PARTITION BY the unit ORDER BY …).
 
 -- case: FETCH below an aggregate
 SELECT COUNT(*) FROM (SELECT * FROM visits FETCH FIRST 5 ROWS ONLY) s
@@ -54,7 +54,7 @@ SELECT COUNT(*) FROM (SELECT * FROM visits FETCH FIRST 5 ROWS ONLY) s
 ERROR 0A000 (NotPrivate):  LIMIT over private rows lets one unit move another's rows
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits FETCH FIRST 5 ROWS ONLY) s
                                                                ^
-HINT:  Aggregate first, then use LIMIT in the outer SELECT.
+HINT:  Aggregate first, then use LIMIT in the outer SELECT; or number each unit's rows: ROW_NUMBER() OVER (PARTITION BY the unit ORDER BY …).
 
 -- case: DISTINCT ON
 SELECT DISTINCT ON (ward) ward, kind FROM visits
@@ -67,18 +67,20 @@ HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
 -- case: TABLESAMPLE
 SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
 ---- error
-ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported over private rows
+ERROR 0A000 (Unsupported):  TABLESAMPLE over private rows is not supported
 LINE 1: SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
                                                            ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+DETAIL:  Which rows it takes depends on other units' rows.
+HINT:  Leave it out: the noise does not shrink with a sample.
 
 -- case: TABLESAMPLE of a sub-select
 SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
 ---- error
-ERROR 0A000 (Unsupported):  TABLESAMPLE is not supported over private rows
+ERROR 0A000 (Unsupported):  TABLESAMPLE over private rows is not supported
 LINE 1: SELECT COUNT(*) FROM (SELECT * FROM visits) AS s TABLESAMPLE (10)
                                                                       ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+DETAIL:  Which rows it takes depends on other units' rows.
+HINT:  Leave it out: the noise does not shrink with a sample.
 
 -- case: EXISTS of private rows
 SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
@@ -97,33 +99,26 @@ LINE 1: SELECT (SELECT cost FROM visits) AS c
 -- case: a window over private rows
 SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  window functions over private rows are not supported
+ERROR 0A000 (NotPrivate):  a window function over private rows must have PARTITION BY the privacy unit
 LINE 1: SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
                ^
-HINT:  Aggregate first: window functions over the aggregated rows are fine.
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add PARTITION BY visits.patient_id; or aggregate first, with GROUP BY: window functions over aggregated rows are fine.
 
 -- case: a window below an aggregate
 SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY cost) AS r FROM visits) s
 ---- error
-ERROR 0A000 (Unsupported):  window functions over private rows are not supported
+ERROR 0A000 (NotPrivate):  a window function over private rows must have PARTITION BY the privacy unit
 LINE 1: SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY cost) AS r FROM visits) s
                                    ^
-HINT:  Aggregate first: window functions over the aggregated rows are fine.
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add PARTITION BY visits.patient_id; or aggregate first, with GROUP BY: window functions over aggregated rows are fine.
 
 -- case: groups of one unit each
 SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id
 ---- error
-ERROR 0A000 (Unsupported):  grouping by the privacy unit is not supported yet
+ERROR 0A000 (NotPrivate):  grouping by the privacy unit would return a row for each unit
 LINE 1: SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id
                                                          ^
 DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
-HINT:  COUNT(DISTINCT patient_id) counts the units.
-
--- case: groups of one unit each, in a sub-select
-SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) s
----- error
-ERROR 0A000 (Unsupported):  grouping by the privacy unit is not supported yet
-LINE 1: SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) s
-                                                                                  ^
-DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
-HINT:  COUNT(DISTINCT patient_id) counts the units.
+HINT:  Aggregate once more: SELECT COUNT(*), AVG(n) FROM (SELECT …, COUNT(*) AS n … GROUP BY …) AS t.

@@ -43,13 +43,6 @@ LINE 1: DELETE FROM visits
         ^
 HINT:  The owner changes the data at its source, then registers it.
 
--- case: VALUES alone
-VALUES (1)
----- error
-ERROR 42601 (InvalidSyntax):  only SELECT is a query
-LINE 1: VALUES (1)
-        ^
-
 -- case: too few parameters
 -- parameters: ["a"]
 SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?

@@ -1,0 +1,110 @@
+-- Aggregates: the plan that runs, and what each bundle is charged.
+
+-- case: MEDIAN
+SELECT MEDIAN(cost) FROM visits
+---- rewritten
+Gather by bin bigint
+  - listed bin: from 0 to 10000
+  Sum by bin
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm
+      Filter not (bin is null)
+        Project bin = x1 in steps of 1/2, 0 to 10000
+          Project x1 = cost
+            Scan visits (unit patient_id)
+              - cost, double [0, 5000], grid 1/2
+---- privacy
+Rank(fraction=Fraction(1, 2)): exponential 1.30463e+06, a row is 65536
+loss: epsilon 0.401867, rho 0.0201871, delta 0
+
+-- case: WITHIN GROUP
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits
+---- rewritten
+Gather by bin bigint
+  - listed bin: from 0 to 10000
+  Sum by bin
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm
+      Filter not (bin is null)
+        Project bin = x1 in steps of 1/2, 0 to 10000
+          Project x1 = cost
+            Scan visits (unit patient_id)
+              - cost, double [0, 5000], grid 1/2
+---- privacy
+Rank(fraction=Fraction(1, 2)): exponential 1.30463e+06, a row is 65536
+loss: epsilon 0.401867, rho 0.0201871, delta 0
+
+-- case: COUNT(DISTINCT x)
+SELECT COUNT(DISTINCT ward) FROM visits
+---- rewritten
+Gather
+  Sum
+    - d1: rows
+    Distinct x1, at most 8 for each unit
+      Project x1 = ward
+        Scan visits (unit patient_id)
+          - ward, text
+---- privacy
+d1: l1 8, l2² 64, linf 8; grid 1; gaussian 39.8142; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: SUM(DISTINCT x)
+SELECT SUM(DISTINCT cost) FROM visits
+---- rewritten
+Gather
+  Sum
+    - d1: x1 in steps of 1/4096, 0 to 20480000
+    Distinct x1, at most 8 for each unit
+      Project x1 = finite(cost)
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+---- privacy
+d1: l1 163840000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 8.15394e+08; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: FILTER with COUNT(DISTINCT unit)
+SELECT COUNT(DISTINCT patient_id) FILTER (WHERE cost > 1) FROM visits
+---- rewritten
+Gather
+  CountUnits units1: units
+    Filter x1
+      Project x1 = 1.0 < cost
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+---- privacy
+units1: l1 1, l2² 1, linf 1; grid 1; gaussian 4.97677; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: ROLLUP
+SELECT kind, COUNT(*) FROM visits GROUP BY ROLLUP (kind)
+---- rewritten
+Gather by k1 text, _set bigint
+  - listed k1, _set, 3 groups: ('urgent', 0), ('planned', 0), (NULL, 1)
+  Sum by k1, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, _set
+      Filter (not (k1 is null)) or (not (_set in (0)))
+        Expand to the grouping sets (k1), ()
+          Project k1 = kind
+            Scan visits (unit patient_id)
+              - kind, text of 'urgent', 'planned'
+---- privacy
+rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: GROUPING SETS
+SELECT kind, COUNT(*) FROM visits GROUP BY GROUPING SETS ((kind), ())
+---- rewritten
+Gather by k1 text, _set bigint
+  - listed k1, _set, 3 groups: ('urgent', 0), ('planned', 0), (NULL, 1)
+  Sum by k1, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, _set
+      Filter (not (k1 is null)) or (not (_set in (0)))
+        Expand to the grouping sets (k1), ()
+          Project k1 = kind
+            Scan visits (unit patient_id)
+              - kind, text of 'urgent', 'planned'
+---- privacy
+rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
