@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workload import REGION_NAMES, REGIONS, Payments, payments, print_figures, write_payments
-from dpsql.compile import ReleaseStep, compile_query
+from dpsql.compile import Chosen, Counted, ReleaseStep, compile_query
 from dpsql.dataset import open_dataset
 from dpsql.exact import Exact
 from dpsql.plan.recipes import Mean, Recipe
@@ -110,9 +110,11 @@ def runs_of(session: Session, case: Case, runs: int) -> Iterator[Floats]:
     answer = session.execute(sql)
     columns = list(zip(*answer.rows, strict=True)) or [()] * (1 + len(case.measures))
     yield _by_region([str(region) for region in columns[0]], [list(column) for column in columns[1:]])
-    (step,) = compile_query(sql, session.dataset.resolved, session.settings.statement).steps
+    compiled = compile_query(sql, session.dataset.resolved, session.settings.statement)
+    (step,), (table,) = compiled.steps, compiled.tables
     exact = session.dataset.engine.execute(step.sql, len(step.keys), {})
-    recipes = {_measure(recipe): recipe for recipe in step.recipes}
+    found = [answer.recipe for answer in table.measures if not isinstance(answer.recipe, Chosen | Counted)]
+    recipes = {_measure(recipe): recipe for recipe in found}
     for _ in range(runs - 1):
         yield _fresh(session, step, exact, [recipes[name] for name in case.measures])
 

@@ -29,7 +29,8 @@ REPEATS, ROUNDS = 20, 9
 LIMIT = 5.0
 """Milliseconds for the simple count."""
 
-STAGES = ("parse", "split", "rewrite", "shares", "calibrate", "_plan_hash", "render", "render_post")
+STAGES = ("read_query", "split", "rewrite", "shares", "calibrate", "canonical_plan", "render", "render_post")
+NAMES = {"read_query": "parse", "canonical_plan": "hash", "render_post": "post"}
 
 SCHEMA = """
 dpsql: 1
@@ -118,7 +119,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def print_table(session: Session) -> bool:
     settings, resolved = session.settings.statement, session.dataset.resolved
-    names = [name.strip("_").replace("render_post", "post").replace("plan_hash", "hash") for name in STAGES]
+    names = [NAMES.get(name, name) for name in STAGES]
     print(f"{'query':<32}{'compile':>9}" + "".join(f"{name:>11}" for name in names) + f"{'prepare':>11}")
     simple = 0.0
     for title, sql in QUERIES.items():

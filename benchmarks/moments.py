@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from benchmarks.accuracy import open_sessions
 from benchmarks.workload import payments
-from dpsql.compile import ReleaseStep, compile_query
+from dpsql.compile import Chosen, Counted, compile_query
 from dpsql.post.estimates import estimate
 from dpsql.privacy.release import perturb
 from dpsql.session import Session
@@ -32,8 +32,8 @@ RUNS, QUICK_RUNS, ROWS = 200, 20, 60
 MEASURES = (
     "VAR_POP(amount)",
     "STDDEV(amount)",
-    "CORR(amount, amount * (user_id % 2))",
-    "REGR_SLOPE(amount, amount * (user_id % 2))",
+    "CORR(amount, amount * LEAST(GREATEST(user_id % 2, 0), 1))",
+    "REGR_SLOPE(amount, amount * LEAST(GREATEST(user_id % 2, 0), 1))",
     "COUNT(DISTINCT ROUND(amount, 1))",
     "AVG(DISTINCT ROUND(amount, 1))",
 )
@@ -55,13 +55,15 @@ def exact_answers(path: Path, measure: str) -> Floats:
 
 def measure_errors(session: Session, measure: str, exact: Floats, runs: int) -> Figures:
     sql = f"SELECT region, {measure} FROM payments GROUP BY region"
-    (step,) = compile_query(sql, session.dataset.resolved, session.settings.statement).steps
-    assert isinstance(step, ReleaseStep)
+    compiled = compile_query(sql, session.dataset.resolved, session.settings.statement)
+    (step,), (table,) = compiled.steps, compiled.tables
+    recipe = table.measures[0].recipe
+    assert not isinstance(recipe, Chosen | Counted)
     cells = session.dataset.engine.execute(step.sql, len(step.keys), {})
     values, errors, inside = [], [], []
     for _ in range(runs):
         release = perturb(cells, step.calibrated.spec, session.sampler)
-        found = estimate(step.recipes[0], release, step.calibrated.columns)
+        found = estimate(recipe, release, step.calibrated.columns)
         columns = (found.values, found.stderr, found.low, found.high)
         value, error, low, high = (np.array(column, dtype=np.float64) for column in columns)
         values.append(value)

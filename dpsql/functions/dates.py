@@ -6,6 +6,7 @@ Timestamps with a time zone are read in UTC.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -254,6 +255,32 @@ def _read_form(call: Call, args: list[str]) -> str:
     return in_calendar(f"try_strptime({args[0]}, {args[1]})", TIMESTAMP)
 
 
+_DIGITS = {"%Y": r"(?P<year>\d{4})", "%m": r"(?P<month>\d\d)", "%d": r"(?P<day>\d\d)", "%H": r"(?P<hour>\d\d)",
+           "%M": r"(?P<minute>\d\d)", "%S": r"(?P<second>\d\d)", "%f": r"(?P<microsecond>\d{6})"}  # fmt: skip
+
+
+def _evaluate_read(call: Call, values: list[Value]) -> Value:
+    """Numbers with all their digits, as tools write them; other spellings are the engine's to read."""
+    if values[0] is None:
+        return None
+    parts = re.findall(r"%.|[-/.:, T]", text_of(call, 1))
+    known = "".join(parts) == text_of(call, 1) and len(set(parts) & {"%Y", "%m", "%d"}) == 3
+    repeated = any(parts.count(part) > 1 for part in _DIGITS)
+    if not known or repeated or not all(part in _DIGITS or part[0] != "%" for part in parts):
+        raise NotWorkedOut
+    found = re.fullmatch("".join(_DIGITS.get(part, re.escape(part)) for part in parts), str(values[0]), re.ASCII)
+    try:
+        if found is not None:
+            number = {name: int(digits) for name, digits in found.groupdict().items()}
+            time = dt.timedelta(hours=number.get("hour", 0), minutes=number.get("minute", 0),
+                                seconds=number.get("second", 0), microseconds=number.get("microsecond", 0))  # fmt: skip
+            if time < dt.timedelta(days=1) and max(number.get("minute", 0), number.get("second", 0)) < 60:
+                return dt.datetime(number["year"], number["month"], number["day"]) + time
+    except ValueError:
+        pass
+    raise NotWorkedOut
+
+
 # --- from numbers ----------------------------------------------------------------------------------------------------
 
 
@@ -311,7 +338,7 @@ DATES = (
     _formatted("to_char", "to_char(at, 'YYYY-MM')"),
     _formatted("strftime", "strftime(at, '%Y-%m')"),
     Function("strptime", "strptime(note, '%Y-%m-%d')", _read_fit, _read_domain, _read_form, 2, 2, frozenset({1}),
-             _check_format),
+             _check_format, _evaluate_read),
     Function("make_date", "make_date(nights, 1, 31)", _wholes, _date_domain, _date_form, 3, 3),
     Function("to_timestamp", "to_timestamp(score)", _from_epoch_fit, _from_epoch_domain, _from_epoch_form),
 )  # fmt: skip

@@ -100,7 +100,27 @@ def interval_sum(node: exp.Expr, bind: Bind) -> Expr:
         if isinstance(node, exp.Sub) or is_interval(right):
             raise Unsupported("an interval must be added to a date", span=span_of(node))
         left, right = right, left
+    days = _days(right, bind)
+    if days is not None:
+        op = "-" if isinstance(node, exp.Sub) else "+"
+        return coerce(date_sum(op, bind(left), days, node), TIMESTAMP, node)
     return _moved(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
+
+
+def _days(node: exp.Expr, bind: Bind) -> Expr | None:
+    """days * INTERVAL '1 day', where the number is no literal: whole days, which are added to a date."""
+    product = node.unnest()
+    if not isinstance(product, exp.Mul):
+        return None
+    sides = (product.this, product.expression)
+    factor, span = sides if is_interval(sides[1]) else (sides[1], sides[0])
+    if isinstance(factor.unnest(), exp.Literal):
+        return None
+    number, interval = bind(factor), read_interval(span)
+    if not number.type.is_integer or interval.months or interval.microseconds:
+        raise Unsupported("a number of intervals is a whole number of days, added to a date",
+                          hint="For example: day + nights * INTERVAL '1 day'.", span=span_of(node))  # fmt: skip
+    return number if interval.days == 1 else Arithmetic("*", number, Literal(interval.days, BIGINT), BIGINT)
 
 
 def _moved(arg: Expr, interval: Interval, back: bool, node: exp.Expr) -> Expr:
@@ -162,10 +182,14 @@ def date_sub_units(node: exp.Anonymous, bind: Bind) -> Expr:
 def time_bucket(node: exp.Anonymous, bind: Bind) -> Expr:
     if len(node.expressions) != 2:
         raise Unsupported("TIME_BUCKET takes an interval and a date", span=span_of(node))
-    width = read_interval(node.expressions[0])
+    written, arg = node.expressions[0], bind(node.expressions[1])
+    if isinstance(written, exp.Literal) and written.is_string:
+        written = exp.Interval(this=written.copy())
+    width = read_interval(written)
     numbers: list[Expr] = [Literal(width.months, INTEGER), Literal(width.days, INTEGER),
                            Literal(width.microseconds, BIGINT)]  # fmt: skip
-    return checked_call("time_bucket", [*numbers, bind(node.expressions[1])], node)
+    start = checked_call("time_bucket", [*numbers, arg], node)
+    return Cast(start, DATE) if arg.type == DATE and not width.microseconds else start  # buckets of days are days
 
 
 # --- formats and zones -----------------------------------------------------------------------------------------------
@@ -197,7 +221,7 @@ def to_date(node: exp.Expr, bind: Bind) -> Expr:
         raise Unsupported("this format cannot be read back", hint="For example: to_date(note, 'YYYY-MM-DD').",
                           span=span_of(node))  # fmt: skip
     moment = checked_call("strptime", [bind(node.this), Literal(format_, TEXT)], node)
-    return Cast(moment, DATE if isinstance(node, exp.StrToDate) else TIMESTAMPTZ)
+    return coerce(moment, DATE if isinstance(node, exp.StrToDate) else TIMESTAMPTZ, node)
 
 
 def strftime(node: exp.Anonymous, bind: Bind) -> Expr:

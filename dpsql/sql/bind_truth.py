@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -64,8 +65,8 @@ def _compare_rows(
 
 def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bind) -> Expr:
     """= ANY (ARRAY[…]) is IN, and <> ALL (ARRAY[…]) is NOT IN."""
-    array = right.unnest()
-    if not isinstance(array, exp.Array) or not array.expressions:
+    array = _array(right.unnest())
+    if array is None or not array.expressions:
         raise Unsupported("ANY and ALL take an array of values here", hint="For example: ward = ANY (ARRAY['a', 'b']).",
                           span=span_of(right))  # fmt: skip
     only(array, "expressions")
@@ -74,6 +75,18 @@ def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bin
         return Not(found) if every else found
     parts = tuple(compared(op, left, value, bind) for value in array.expressions)
     return And(parts) if every else Or(parts)
+
+
+def _array(node: exp.Expr) -> exp.Array | None:
+    """ARRAY['a', 'b'], also cast to text[]; or as PostgreSQL prints it: '{a,b}'."""
+    if isinstance(node, exp.Cast) and node.to.is_type(exp.DType.ARRAY):
+        only(node, "this", "to")
+        return _array(node.this.unnest())
+    if isinstance(node, exp.Literal) and node.is_string and (plain := re.fullmatch(r'\{([^{}"\\]+)\}', node.name)):
+        parts = [part.strip() for part in plain[1].split(",")]
+        if all(parts) and not any(part.upper() == "NULL" for part in parts):
+            return exp.Array(expressions=[exp.Literal.string(part) for part in parts])
+    return node if isinstance(node, exp.Array) else None
 
 
 def is_(node: exp.Expr, bind: Bind) -> Expr:

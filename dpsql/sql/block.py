@@ -64,6 +64,7 @@ class ReleaseBlock:
         relation = binder.rows(select)
         self._scope = relation.scope
         self._sets: list[list[Expr]] = []
+        self._written_keys: dict[str, Expr] = {}  # keys with sub-selects or windows in them, by their text
         self._items = self._expanded()
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
@@ -100,14 +101,17 @@ class ReleaseBlock:
                 items.append(exp.Alias(this=item.this, alias=folded(item.args["alias"])))
             else:
                 items.append(exp.alias_(item, output_name(item), quoted=True, copy=False))
+        for item in items:  # what a sub-select's names mean is asked of the block around it
+            item.parent = self._select
         return items
 
     def _bind_keys(self) -> list[Expr]:
         group, distinct = self._select.args.get("group"), self._select.args.get("distinct")
+        over_groups = group is not None or any(holds_aggregate(item) for item in self._items)
         if distinct is not None:
-            only(distinct)
+            only(distinct, *(("on",) if over_groups else ()))
         if group is None:
-            if distinct is None or any(holds_aggregate(item) for item in self._items):
+            if distinct is None or over_groups:
                 return []
             return _unique([bind_expr(item.this, self._scope) for item in self._items])
         only(group, "expressions", "all")
@@ -124,7 +128,13 @@ class ReleaseBlock:
     def _bind_key(self, node: exp.Expr) -> Expr:
         if holds_aggregate(node):
             raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
-        return bind_expr(node, self._scope)
+        written = _written(node)
+        if written is None:
+            return bind_expr(node, self._scope)
+        if written not in self._written_keys:
+            key = self._written_keys[written] = bind_expr(node, self._scope)
+            self._written_keys[_written(node) or written] = key  # binding puts other names into a sub-select
+        return self._written_keys[written]
 
     def _key_node(self, node: exp.Expr) -> exp.Expr:
         """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""
@@ -265,8 +275,11 @@ class ReleaseBlock:
         """The key that this sub-expression equals, if any."""
         if not self._keys or isinstance(node, exp.Literal | exp.Identifier | exp.Ordered | exp.Null | exp.Boolean):
             return None
-        if holds_aggregate(node) or any(isinstance(n, exp.Query | exp.Window) for n in node.walk()):
+        if holds_aggregate(node):
             return None
+        written = _written(node)
+        if written is not None:  # binding it once more would add it to the rows once more
+            return self._written_keys.get(written)
         try:
             bound = bind_expr(node, self._scope)
         except Error:
@@ -351,3 +364,9 @@ def _rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
     rebuilt = type(node)(**{key: part(value) for key, value in node.args.items()})
     rebuilt.meta.update(node.meta)
     return rebuilt
+
+
+def _written(node: exp.Expr) -> str | None:
+    """The text of an expression that holds a sub-select or window function; None of any other."""
+    holds = any(isinstance(inner, exp.Query | exp.Window) for inner in node.walk())
+    return node.sql(dialect="postgres") if holds else None

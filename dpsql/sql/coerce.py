@@ -142,6 +142,8 @@ def meet(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr]
     if common.is_number:
         args = [number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
         common = _number_type(args)
+    elif common.is_time:
+        common = _time_type(args, common)
     return [coerce(arg, common, node) for arg, node in zip(args, nodes, strict=True)], common
 
 
@@ -159,6 +161,17 @@ def _number_type(args: list[Expr]) -> Type:
             if None not in fitting:
                 return only_type
     return BIGINT if all(arg.type.is_integer for arg in args) else DOUBLE
+
+
+def _time_type(args: list[Expr], common: Type) -> Type:
+    """The columns' own type where it holds the literals exactly: a condition on the column itself narrows it."""
+    columns = {arg.type for arg in args if not isinstance(arg, Literal)}
+    if len(columns) != 1:
+        return common
+    (own,) = columns
+    moments = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
+    exact = all(_time_literal(m, common) == convert_literal(_time_literal(m, own), common) for m in moments)
+    return own if exact else common
 
 
 def number_literal(arg: Expr, node: exp.Expr) -> Expr:

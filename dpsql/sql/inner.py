@@ -8,28 +8,29 @@ are looked at (SOUNDNESS 2). Over public rows and releases any condition will do
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql.errors import NotPrivate, TypeMismatch, Unsupported
-from dpsql.plan.expr import Column, Compare, Expr, HoleValue, InHole, Literal, Not
+from dpsql.errors import TypeMismatch, Unsupported
+from dpsql.plan.expr import FALSE, TRUE, Call, Case, Column, Compare, Expr, HoleValue, InHole, IsNull, Literal, Not
 from dpsql.plan.walk import columns_of
 from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.bind_truth import COMPARISONS
 from dpsql.sql.choosing import refuse_choice
 from dpsql.sql.coerce import meet
 from dpsql.sql.dialect import only, span_of
-from dpsql.sql.equated import groups
 from dpsql.sql.joins import conjunct_nodes, holds_query
 from dpsql.sql.names import Scope, SourceScope, is_star
 from dpsql.sql.outer_names import reads_outer, sources_in
 from dpsql.sql.per_unit import group_correlated
-from dpsql.sql.relation import Relation, equate_hint, two_levels
+from dpsql.sql.relation import Relation, require_unit, two_levels
 from dpsql.sql.scalars import bind_scalar
 from dpsql.sql.sources import declared_public
 from dpsql.sql.windows import bind_window, refuse_windows
-from dpsql.types import BIGINT
+from dpsql.types import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder
@@ -58,11 +59,9 @@ def _bind(binder: Binder, relation: Relation, windows: Mapping[str, exp.Window],
         return Not(_in(binder, relation, bare(node.expression.this), node))
     if isinstance(node, exp.Subquery | exp.Query):
         return _scalar(binder, relation, bare(node), node)
-    raise Unsupported(
-        "ANY and ALL take = ANY and <> ALL over private rows",
-        hint="Compare with (SELECT MIN(…) …) or (SELECT MAX(…) …).",
-        span=span_of(node),
-    )
+    if type(node) in COMPARISONS and isinstance(node.expression, exp.Any | exp.All):
+        return _quantified(binder, relation, bare(node.expression.this), node)
+    raise Unsupported("ANY and ALL stand behind a comparison", span=span_of(node))
 
 
 def bare(node: exp.Expr) -> exp.Expr:
@@ -82,24 +81,67 @@ def _exists(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Exist
         count.set("from_", exp.From(this=exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("t")))))
         count.parent = node.parent
         return Compare(">", binder.outside.value(count), Literal(0, BIGINT))
-    right, _ = _rows(binder, relation, query, node, one_column=False)
-    _require_unit(relation, right, (), node)
+    right, _ = _rows(binder, relation, query, node, None)
+    require_unit(relation, right, (), node)
     return relation.add_mark(right, binder.namer.name("exists"), None, node)
 
 
 def _in(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr) -> Expr:
     if isinstance(node.this, exp.Tuple):
-        raise Unsupported("IN of several columns is not supported over private rows",
-                          hint="Write EXISTS (SELECT … WHERE a = x AND b = y).", span=span_of(node))  # fmt: skip
+        return _row_in(binder, relation, query, node)
     arg = bind_expr(node.this, relation.scope)
     if _is_outside(binder, relation, query):
         return _in_hole(binder, arg, query, node)
-    right, value = _rows(binder, relation, query, node, one_column=True)
-    assert value is not None
+    right, (value,) = _rows(binder, relation, query, node, 1)
     (one, other), _ = meet([arg, value], [node.this, node.this], "IN")
     equal: tuple[Expr, ...] = () if _may_be_missing(arg, relation.scope) else (Compare("=", one, other),)
-    _require_unit(relation, right, equal, node)
+    require_unit(relation, right, equal, node)
     return relation.add_mark(right, binder.namer.name("found"), (one, other), node)
+
+
+def _row_in(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr) -> Expr:
+    """(a, b) IN (SELECT x, y …): true where all are equal in some row; NULL where in some row none differs for sure."""
+    nodes = list(node.this.expressions)
+    args = [bind_expr(part, relation.scope) for part in nodes]
+    if _is_outside(binder, relation, query):
+        raise Unsupported("IN of several columns takes a sub-select over private rows here",
+                          hint="Join with the sub-select in FROM: ON a = x AND b = y.", span=span_of(node))  # fmt: skip
+    right, values = _rows(binder, relation, query, node, len(args))
+    equal = []
+    for arg, value, part in zip(args, values, nodes, strict=True):
+        (one, other), _ = meet([arg, value], [part, part], "IN")
+        equal.append(Compare("=", one, other))
+    sure = tuple(e for e, arg in zip(equal, args, strict=True) if not _may_be_missing(arg, relation.scope))
+    require_unit(relation, right, sure, node)
+    perhaps: list[Expr] = [Call("coalesce", (e, TRUE), BOOLEAN) for e in equal]
+    found = _marked(binder, relation, right, tuple(equal), node)
+    unknown = _marked(binder, relation, right, tuple(perhaps), node)
+    return Case(((found, TRUE), (unknown, Literal(None, BOOLEAN))), FALSE, BOOLEAN)
+
+
+def _quantified(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr) -> Expr:
+    """x > ALL (SELECT y …) is false where a row says no, else NULL where a row is not sure; ANY is the contrary."""
+    if _is_outside(binder, relation, query):
+        raise Unsupported("ANY and ALL take = ANY and <> ALL here",
+                          hint="Compare with (SELECT MIN(…) …) or (SELECT MAX(…) …).", span=span_of(node))  # fmt: skip
+    arg = bind_expr(node.this, relation.scope)
+    right, (value,) = _rows(binder, relation, query, node, 1)
+    require_unit(relation, right, (), node)
+    (one, other), _ = meet([arg, value], [node.this, node.this], "comparison")
+    says = Compare(COMPARISONS[type(node)], one, other)
+    every = isinstance(node.expression, exp.All)
+    decided = _marked(binder, relation, right, (Not(says) if every else says,), node)
+    unknown = _marked(binder, relation, right, (IsNull(says),), node)
+    branches = ((decided, FALSE if every else TRUE), (unknown, Literal(None, BOOLEAN)))
+    return Case(branches, TRUE if every else FALSE, BOOLEAN)
+
+
+def _marked(
+    binder: Binder, relation: Relation, right: Relation, conditions: tuple[Expr, ...], node: exp.Expr
+) -> Column:
+    """Whether a row of the right meets these conditions too; the right may be asked more than once."""
+    asked = replace(right, correlated=(*right.correlated, *conditions))
+    return relation.add_mark(asked, binder.namer.name("found"), None, node)
 
 
 def _in_hole(binder: Binder, arg: Expr, query: exp.Expr, node: exp.Expr) -> Expr:
@@ -144,29 +186,30 @@ def is_plain(query: exp.Expr) -> bool:
 
 
 def _rows(
-    binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr, one_column: bool
-) -> tuple[Relation, Expr | None]:
-    """The rows of a sub-select, conditions that read the outer block aside, and (for IN) its one column."""
+    binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr, wanted: int | None
+) -> tuple[Relation, list[Expr]]:
+    """The rows of a sub-select, conditions that read the outer block aside, and its columns: as many as are wanted."""
     if isinstance(query, exp.Select) and query.args.get("with_") is not None:
         raise Unsupported("WITH cannot stand in a sub-select over private rows",
                           hint="Move it to the beginning of the statement.", span=span_of(node))  # fmt: skip
     if is_plain(query):
         assert isinstance(query, exp.Select)
-        _check_plain(query, is_exists=not one_column)
+        _check_plain(query, is_exists=wanted is None)
         right = open_rows(binder, relation, query, node)
-        if not one_column:
-            return right, None
-        value = bind_expr(_one_item(query, node).unalias(), right.scope)
-        return right, value
+        if wanted is None:
+            return right, []
+        if len(query.expressions) != wanted or any(map(is_star, query.expressions)):
+            raise _other_columns(wanted, node)
+        return right, [bind_expr(item.unalias(), right.scope) for item in query.expressions]
     if isinstance(query, exp.Select) and reads_outer(binder, query, relation.scope):
         right = group_correlated(binder, query, open_rows(binder, relation, query, node), node)
     else:
         rows, columns = binder.owned_query(query)
         right = Relation(rows, Scope((SourceScope("subquery", columns),)), (columns,), told=binder.told)
     columns = right.scope.sources[0].columns
-    if one_column and len(columns) != 1:
-        raise _one_column(node)
-    return right, columns[0].column if one_column else None
+    if wanted is not None and len(columns) != wanted:
+        raise _other_columns(wanted, node)
+    return right, [column.column for column in columns] if wanted is not None else []
 
 
 def _check_plain(select: exp.Select, is_exists: bool) -> None:
@@ -178,15 +221,10 @@ def _check_plain(select: exp.Select, is_exists: bool) -> None:
     refuse_choice(select)
 
 
-def _one_item(select: exp.Select, node: exp.Expr) -> exp.Expr:
-    if len(select.expressions) != 1 or is_star(select.expressions[0]):
-        raise _one_column(node)
-    item: exp.Expr = select.expressions[0]
-    return item
-
-
-def _one_column(node: exp.Expr) -> Unsupported:
-    return Unsupported("this sub-select must give one column", hint="Name the column instead of *.", span=span_of(node))
+def _other_columns(wanted: int, node: exp.Expr) -> Unsupported:
+    number = "one column" if wanted == 1 else f"{wanted} columns"
+    return Unsupported(f"this sub-select must give {number}", hint="Name what is compared instead of *.",
+                       span=span_of(node))  # fmt: skip
 
 
 def open_rows(binder: Binder, relation: Relation, select: exp.Select, node: exp.Expr) -> Relation:
@@ -209,32 +247,6 @@ def open_rows(binder: Binder, relation: Relation, select: exp.Select, node: exp.
     return inner
 
 
-def _require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
-    """Refuse a sub-select over private rows that may look at other units' rows."""
-    if right.is_public and not relation.is_public:
-        return
-    known = relation.known + right.known + right.correlated + extra
-    theirs = set(range(len(relation.pieces), len(relation.pieces) + len(right.pieces)))
-    for group in groups(relation.pieces + right.pieces, known):
-        if theirs <= group and group - theirs:
-            return
-    raise NotPrivate(
-        "a sub-select over private rows must equate its privacy unit with the outer one",
-        detail="Otherwise one unit's rows decide about another's.",
-        hint=_unit_hint(relation.scope, right.scope),
-        span=span_of(node),
-    )
-
-
-def _unit_hint(outer: Scope, inner: Scope) -> str:
-    hint = equate_hint(inner, outer, "add WHERE").replace("Join on the privacy unit: add", "In the sub-select, add")
-    taken = {source.alias.lower() for source in outer.sources}
-    clash = next((source.alias for source in inner.sources if source.alias.lower() in taken), None)
-    if clash is not None:
-        return f'Give "{clash}" in the sub-select another name, and equate the privacy unit of both there.'
-    return hint
-
-
 # --- scalar sub-selects ----------------------------------------------------------------------------------------------
 
 
@@ -244,7 +256,7 @@ def _scalar(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr)
             raise Unsupported("this sub-select cannot read the block around it",
                               hint="Join the tables in FROM instead.", span=span_of(node))  # fmt: skip
         inner = open_rows(binder, relation, query, node)
-        return bind_scalar(binder, relation, query, inner, lambda: _require_unit(relation, inner, (), node))
+        return bind_scalar(binder, relation, query, inner, lambda: require_unit(relation, inner, (), node))
     if binder.outside is None:
         raise Unsupported("a sub-select cannot stand here", span=span_of(node))
     return binder.outside.value(query)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
-from dpsql.plan.expr import Call, Compare, Expr, conjunction
+from dpsql.plan.expr import Call, Compare, Expr, Not, conjunction
 from dpsql.plan.relations import Join, JoinKind
 from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.coerce import coerce, meet
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.equated import groups
 from dpsql.sql.names import BoundColumn, Merged, Scope, SourceScope
-from dpsql.sql.relation import Joined, Relation, equate_hint, not_equated
+from dpsql.sql.relation import Joined, Relation, equate_hint, not_equated, require_unit
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder, Ctes
@@ -76,9 +76,24 @@ def _cross(binder: Binder, left: Relation, right: Relation, where: exp.Expr) -> 
 
 def bind_join(binder: Binder, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
     only(join, "this", "on", "using", "side", "kind", "method")
+    if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI"):
+        return _kept(binder, left, join, ctes)
     side = _side(join)
     right = binder.source(join.this, ctes)
     return _joined(binder, left, right, side, join, _condition(binder, join, left, right, side))
+
+
+def _kept(binder: Binder, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
+    """SEMI JOIN keeps the rows that meet a row of the right, ANTI JOIN the others: EXISTS and NOT EXISTS."""
+    kind = str(join.args["kind"]).upper()
+    if join.args.get("side") or join.args.get("method") or not (join.args.get("on") or join.args.get("using")):
+        raise InvalidSyntax(f"{kind} JOIN takes ON or USING, and no side", span=span_of(join))
+    right = binder.source(join.this, ctes)
+    condition = _condition(binder, join, left, right, kind)
+    require_unit(left, replace(right, correlated=condition.parts), (), join)
+    met = left.add_mark(replace(right, correlated=condition.parts), binder.namer.name("met"), None, join)
+    left.filter([met if kind == "SEMI" else Not(met)])
+    return left
 
 
 def _side(join: exp.Join) -> str:
@@ -88,8 +103,7 @@ def _side(join: exp.Join) -> str:
         words = " ".join(filter(None, (method, side, kind)))
         raise Unsupported(
             f"{words} JOIN over private rows is not supported",
-            hint="Write WHERE EXISTS (…) or WHERE NOT EXISTS (…)." if kind in ("SEMI", "ANTI") else
-            "INNER, LEFT, RIGHT, FULL, CROSS and NATURAL joins are.",
+            hint="INNER, LEFT, RIGHT, FULL, CROSS, NATURAL, SEMI and ANTI joins are.",
             span=span_of(join),
         )  # fmt: skip
     if side and not (join.args.get("on") or join.args.get("using") or method):

@@ -52,7 +52,7 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
 
 
 def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
-    tokens = _bind(tokenize(sql), parameters)
+    tokens = _bind(plain_spellings(tokenize(sql)), parameters)
     _check_depth(tokens)
     _check_start(tokens)
     tokens, options = take_options(plain_aggregates(tokens))
@@ -95,6 +95,23 @@ def tokenize(sql: str) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
     return tokens
+
+
+_TEXTS = {TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING}
+"""E'…' and $$…$$: texts, whose escapes the tokenizer has resolved."""
+
+
+def plain_spellings(tokens: list[Token]) -> list[Token]:
+    """Texts of all spellings are texts, and TABLE t is SELECT * FROM t."""
+    plain = [_retyped(token, TokenType.STRING) if token.token_type in _TEXTS else token for token in tokens]
+    if len(plain) < 2 or plain[0].token_type is not TokenType.TABLE:
+        return plain
+    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+    return [*(_retyped(plain[0], kind, text) for kind, text in words), *plain[1:]]
+
+
+def _retyped(token: Token, kind: TokenType, text: str | None = None) -> Token:
+    return Token(kind, token.text if text is None else text, token.line, token.col, token.start, token.end)
 
 
 def _check_depth(tokens: list[Token]) -> None:
@@ -154,9 +171,7 @@ def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
         )
     bound = list(tokens)
     for place, parameter in zip(places, parameters, strict=True):
-        kind, text = _literal(parameter)
-        old = tokens[place]
-        bound[place] = Token(kind, text, old.line, old.col, old.start, old.end)
+        bound[place] = _retyped(tokens[place], *_literal(parameter))
     return bound
 
 

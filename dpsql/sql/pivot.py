@@ -31,7 +31,10 @@ def without_pivots(tree: exp.Query, schema: Schema) -> exp.Query:
 def _clause(pivot: exp.Pivot, holder: exp.Table | exp.Subquery, schema: Schema) -> None:
     """FROM source PIVOT (aggregates FOR column IN (values))."""
     fields = pivot.args.get("fields") or []
-    if pivot.args.get("unpivot") or len(holder.args["pivots"]) != 1 or len(fields) != 1:
+    if pivot.args.get("unpivot"):
+        _unpivot(pivot, holder, fields, schema)
+        return
+    if len(holder.args["pivots"]) != 1 or len(fields) != 1:
         raise _unclear(pivot)
     source = holder.copy()
     source.set("pivots", None)
@@ -44,6 +47,40 @@ def _clause(pivot: exp.Pivot, holder: exp.Table | exp.Subquery, schema: Schema) 
     if isinstance(holder, exp.Table) and holder.args.get("joins"):
         raise _unclear(pivot)
     holder.replace(named)
+
+
+def _unpivot(pivot: exp.Pivot, holder: exp.Expr, fields: list[exp.Expr], schema: Schema) -> None:
+    """FROM source UNPIVOT (value FOR name IN (columns)): a row for each column, of those that are not NULL."""
+    chosen = fields[0] if len(fields) == 1 else None
+    columns = [node.unalias() for node in chosen.expressions] if isinstance(chosen, exp.In) else []
+    single = len(pivot.expressions) == 1 and all(isinstance(column, exp.Column) for column in columns)
+    if chosen is None or not columns or not single or len(holder.args["pivots"]) != 1 or holder.args.get("joins"):
+        raise _unclear(pivot)
+    source = holder.copy()
+    source.set("pivots", None)
+    source.set("alias", None)
+    used = {column.name.lower() for column in columns}
+    kept = [exp.column(name, quoted=True) for name in _columns(source, holder, schema) if name.lower() not in used]
+    names = exp.Array(expressions=[exp.Literal.string(item.alias_or_name) for item in chosen.expressions])
+    values = exp.Array(expressions=[column.copy() for column in columns])
+    value = exp.to_identifier(pivot.expressions[0].name)
+    rows = exp.Select(expressions=[
+        *kept, exp.alias_(exp.Explode(this=names), chosen.this.name), exp.alias_(exp.Explode(this=values), value)
+    ])  # fmt: skip
+    rows.set("from_", exp.From(this=_as_source(source)))
+    select = exp.Select(expressions=[exp.Star()])
+    named = exp.TableAlias(this=exp.to_identifier("unpivoted"))
+    select.set("from_", exp.From(this=exp.Subquery(this=rows, alias=named)))
+    select.set("where", exp.Where(this=exp.Not(this=exp.Is(this=exp.column(value.copy()), expression=exp.Null()))))
+    alias = pivot.args.get("alias") or holder.args.get("alias")
+    holder.replace(exp.Subquery(this=select, alias=alias.copy() if alias is not None else None))
+
+
+def _as_source(source: exp.Expr) -> exp.Expr:
+    if isinstance(source, exp.Table):
+        return source
+    inner = source.this if isinstance(source, exp.Subquery) else source
+    return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(SOURCE)))
 
 
 def _statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
@@ -79,10 +116,7 @@ def _select(
         for aggregate in aggregates:
             items.append(_item(aggregate, chosen.this, value, len(aggregates) > 1))
     select = exp.Select(expressions=items)
-    if not isinstance(source, exp.Table):
-        source = exp.Subquery(this=source.this if isinstance(source, exp.Subquery) else source,
-                              alias=exp.TableAlias(this=exp.to_identifier(SOURCE)))  # fmt: skip
-    select.set("from_", exp.From(this=source))
+    select.set("from_", exp.From(this=_as_source(source)))
     if keys:
         select.set("group", exp.Group(expressions=keys))
     return select

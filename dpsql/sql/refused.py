@@ -51,7 +51,7 @@ FAMILIES = (
         "Leave it out.",
     ),
     _family(
-        "PIVOT TABLE UNPIVOT",
+        "PIVOT UNPIVOT",
         "only SELECT is a query",
         "Write it as a SELECT that aggregates.",
     ),

@@ -146,6 +146,32 @@ def not_equated(node: exp.Expr, hint: str) -> NotPrivate:
     )
 
 
+def require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
+    """Refuse a sub-select over private rows that may look at other units' rows."""
+    if right.is_public and not relation.is_public:
+        return
+    known = relation.known + right.known + right.correlated + extra
+    theirs = set(range(len(relation.pieces), len(relation.pieces) + len(right.pieces)))
+    for group in groups(relation.pieces + right.pieces, known):
+        if theirs <= group and group - theirs:
+            return
+    raise NotPrivate(
+        "a sub-select over private rows must equate its privacy unit with the outer one",
+        detail="Otherwise one unit's rows decide about another's.",
+        hint=_unit_hint(relation.scope, right.scope),
+        span=span_of(node),
+    )
+
+
+def _unit_hint(outer: Scope, inner: Scope) -> str:
+    hint = equate_hint(inner, outer, "add WHERE").replace("Join on the privacy unit: add", "In the sub-select, add")
+    taken = {source.alias.lower() for source in outer.sources}
+    clash = next((source.alias for source in inner.sources if source.alias.lower() in taken), None)
+    if clash is not None:
+        return f'Give "{clash}" in the sub-select another name, and equate the privacy unit of both there.'
+    return hint
+
+
 def equate_hint(left: Scope, right: Scope, word: str = "ON") -> str:
     """A condition that would do: columns of both sides that lead to the unit alike."""
     theirs = _linked(right)
