@@ -64,3 +64,7 @@ SELECT date_trunc('day', admitted) AS "time", count(*) AS n FROM visits WHERE ad
 -- case: a logs panel of rows
 SELECT admitted AS "time", note AS body FROM visits WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-02T00:00:00Z' ORDER BY admitted DESC LIMIT 100
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT admitted AS "time", note AS body FROM visits WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-02T00:00:00Z' ORDER BY admitted DESC LIMIT 100
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.

@@ -88,3 +88,7 @@ SELECT "public"."visits"."ward" AS "ward" FROM "public"."visits" GROUP BY "publi
 -- case: a fingerprinting scan
 SELECT "public"."visits"."ward" AS "ward", "public"."visits"."cost" AS "cost" FROM "public"."visits" LIMIT 10000
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT "public"."visits"."ward" AS "ward", "public"."visits"."cost" AS "cost" FROM "public"."visits" LIMIT 10000
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.

@@ -158,6 +158,10 @@ FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS
 SELECT kind, AVG(paid / NULLIF(total, 0)) AS share
 FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS total FROM visits) t GROUP BY kind ORDER BY kind
 ---- error
+UnboundedValues 0A000: the values of AVG have no bounds
+LINE 1: SELECT kind, AVG(paid / NULLIF(total, 0)) AS share
+                     ^
+HINT:  Write AVG(CLIP(paid / NULLIF(total, 0), 0, 100)) with bounds of your own.
 
 -- case: sessions by gaps of ninety days
 SELECT AVG(episodes) AS episodes

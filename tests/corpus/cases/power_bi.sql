@@ -103,3 +103,7 @@ from (
 -- case: a preview in the query editor
 select "$Table"."visit_id" as "visit_id", "$Table"."ward" as "ward" from "public"."visits" "$Table" limit 1000
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: select "$Table"."visit_id" as "visit_id", "$Table"."ward" as "ward" from "public"."visits" "$Table" limit 1000
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.

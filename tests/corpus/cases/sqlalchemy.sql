@@ -75,3 +75,7 @@ FROM patients
 WHERE patients.patient_id = 17
 LIMIT 1
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT patients.patient_id AS patients_patient_id, patients.name AS patients_name
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM patients.

@@ -131,7 +131,15 @@ SELECT ward AS ward, COUNT(*) AS count FROM public.visits WHERE ((ward = 'surger
 -- case: a preview of rows
 SELECT * FROM public.visits LIMIT 1001
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT * FROM public.visits LIMIT 1001
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
 
 -- case: raw records of a table chart
 SELECT ward AS ward, cost AS cost, admitted AS admitted FROM public.visits LIMIT 1000
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT ward AS ward, cost AS cost, admitted AS admitted FROM public.visits LIMIT 1000
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.

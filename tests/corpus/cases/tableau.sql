@@ -101,7 +101,15 @@ SELECT 1
 -- case: a temporary table probe
 CREATE LOCAL TEMPORARY TABLE "#Tableau_3_0_Connect" ("COL" INTEGER) ON COMMIT PRESERVE ROWS
 ---- error
+Unsupported 0A000: CREATE is not answered: the schema declares the tables
+LINE 1: CREATE LOCAL TEMPORARY TABLE "#Tableau_3_0_Connect" ("COL" INTEGER) ON COMMIT PRESERVE ROWS
+        ^
+HINT:  Instead of a temporary table or a view, write WITH name AS (SELECT …) SELECT ….
 
 -- case: underlying data
 SELECT "visits"."visit_id" AS "visit_id", "visits"."cost" AS "cost" FROM "public"."visits" "visits" LIMIT 10000
 ---- error
+NotPrivate 0A000: this would return single private rows
+LINE 1: SELECT "visits"."visit_id" AS "visit_id", "visits"."cost" AS "cost" FROM "public"."visits" "visits" LIMIT 10000
+               ^
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.

@@ -31,6 +31,11 @@ GROUP BY l_orderkey, o_orderdate, o_shippriority
 ORDER BY revenue DESC, o_orderdate
 LIMIT 10
 ---- error
+NotPrivate 0A000: grouping by the privacy unit would return a row for each unit
+LINE 4: GROUP BY l_orderkey, o_orderdate, o_shippriority
+                 ^
+DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
+HINT:  Aggregate once more: SELECT COUNT(*), AVG(n) FROM (SELECT …, COUNT(*) AS n … GROUP BY …) AS t.
 
 -- case: Q4, order priority checking
 SELECT o_orderpriority, COUNT(*) AS order_count
@@ -94,6 +99,11 @@ GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment
 ORDER BY revenue DESC
 LIMIT 20
 ---- error
+NotPrivate 0A000: grouping by the privacy unit would return a row for each unit
+LINE 5: GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment
+                 ^
+DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
+HINT:  Aggregate once more: SELECT COUNT(*), AVG(n) FROM (SELECT …, COUNT(*) AS n … GROUP BY …) AS t.
 
 -- case: Q11, important stock
 SELECT ps_partkey, SUM(ps_supplycost * ps_availqty) AS value
@@ -153,6 +163,11 @@ FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
 ---- error
+NotPrivate 0A000: a sub-select over private rows must equate its privacy unit with the outer one
+LINE 4:   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
+                                   ^
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Give "lineitem" in the sub-select another name, and equate the privacy unit of both there.
 
 -- case: Q17, with the mean of each part released first
 WITH means AS (SELECT l_partkey AS partkey, 0.2 * AVG(l_quantity) AS small FROM lineitem GROUP BY l_partkey)
@@ -168,6 +183,11 @@ GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
 ORDER BY o_totalprice DESC, o_orderdate
 LIMIT 100
 ---- error
+NotPrivate 0A000: grouping by the privacy unit would return a row for each unit
+LINE 4: GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
+                 ^
+DETAIL:  Each such group holds one unit, and no group of one may appear in an answer.
+HINT:  Aggregate once more: SELECT COUNT(*), AVG(n) FROM (SELECT …, COUNT(*) AS n … GROUP BY …) AS t.
 
 -- case: Q18, how many and how much instead of who
 SELECT COUNT(DISTINCT o_custkey) AS customers, COUNT(*) AS orders, SUM(o_totalprice) AS worth

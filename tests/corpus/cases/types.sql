@@ -73,6 +73,10 @@ SELECT CAST(rating AS TEXT) AS stars, COUNT(*) FROM visits WHERE rating IS NOT N
 -- case: text as a number
 SELECT AVG(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
 ---- error
+UnboundedValues 0A000: the values of AVG have no bounds
+LINE 1: SELECT AVG(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
+               ^
+HINT:  Write AVG(CLIP(CAST(SUBSTRING(diagnosis FROM 2 FOR 2) AS INT), 0, 100)) with bounds of your own.
 
 -- case: text as a number, with bounds
 SELECT AVG(CLIP(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER), 0, 99)) AS code FROM visits
