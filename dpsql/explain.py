@@ -101,9 +101,10 @@ def _expected(compiled: Compiled, place: int) -> float | None:
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     calibrated = step.calibrated
     gather, selection = calibrated.gather, calibrated.selection
-    grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
     if calibrated.choice is not None:  # the engine's only column counts rows, or parts of them
         grids = {calibrated.columns[0]: Fraction(1, calibrated.choice.whole)}
+    else:
+        grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
     return ExplainedRelease(
         sql=step.sql,
         engine=engine,

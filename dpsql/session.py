@@ -10,6 +10,7 @@ import datetime as dt
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar, assert_never
 
 from dpsql.about import VERSION
@@ -31,7 +32,8 @@ from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
-from dpsql.schema.model import Files
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import Column, Files, Schema, View
 from dpsql.settings import SessionSettings
 from dpsql.span import Span
 from dpsql.sql.commands import (
@@ -130,7 +132,7 @@ class Session:
                 explained = self._within(sql, offset, lambda: self.explain(inner, parameters))
                 return _text_answer("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
-                return _catalog_answer(shows.columns(self.dataset.schema, plain_name(table)), "DESCRIBE")
+                return _catalog_answer(shows.columns(self._shown, plain_name(table)), "DESCRIBE")
             case DescribeQueryCommand(inner, offset):
                 columns = self._within(sql, offset, lambda: self.describe(inner, parameters))
                 return _catalog_answer(shows.outputs([(c.name, _type_text(c)) for c in columns]), "DESCRIBE")
@@ -148,7 +150,7 @@ class Session:
     @property
     def _who(self) -> Identity:
         variables = self._state.now.variables.items()
-        return Identity(self._account.name, self.dataset.schema.path.stem, VERSION, variables)
+        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables)
 
     @property
     def settings(self) -> SessionSettings:
@@ -214,7 +216,7 @@ class Session:
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:
             return public_table(read, self.dataset.engine.public(read.sql, {}))
-        found = find_catalog(self.dataset.schema, self._who, read.place, read.table)
+        found = find_catalog(self._shown, self._who, read.place, read.table)
         return public_table(read, found.rows if found is not None else ())
 
     def _releases(self, compiled: Compiled, public: list[ReleasedTable]) -> tuple[dict[int, Release], Loss]:
@@ -285,6 +287,20 @@ class Session:
         return described[: len(compiled.errors)] if compiled.errors else described
 
     # --- commands ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _shown(self) -> Schema:
+        """The schema as catalogs show it: with the columns of its views, which compiling them tells."""
+        schema = self.dataset.schema
+        return replace(schema, views=tuple(self._with_columns(view) for view in schema.views))
+
+    def _with_columns(self, view: View) -> View:
+        quoted = view.name.replace('"', '""')
+        try:
+            outputs = self.describe(f'SELECT * FROM "{quoted}" LIMIT 0')
+        except Error:
+            return view  # the statement that reads it will say what is wrong
+        return replace(view, columns=tuple(Column(out.name, Domain(out.type or TEXT)) for out in outputs))
 
     def _within(self, sql: str, offset: int, ask: Callable[[], _T]) -> _T:
         """What is asked about a statement that starts at `offset` of another: errors point into the whole."""

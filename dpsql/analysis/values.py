@@ -239,6 +239,9 @@ def _arithmetic(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
     by_zero = expr.op in ("/", "//", "%") and not (right.bounded and not right.bounds[0] <= 0 <= right.bounds[1])
     nullable = left.nullable or right.nullable or by_zero
     result = Domain(expr.type, nullable)
+    if expr.op == "%" and right.bounded and not left.bounded and expr.type.is_integer:
+        most = max(abs(right.bounds[0]), abs(right.bounds[1]), Fraction(1)) - 1
+        return type_bounded(replace(result, nullable=True).with_bounds(-most, most))
     if not (left.bounded and right.bounded):
         return type_bounded(replace(result, nullable=True))
     corners = _corners(expr.op, left.bounds, right.bounds)

@@ -18,7 +18,7 @@ def place_of(schema: Schema, schema_name: str, table_name: str) -> str | None:
     """The catalog's schema in which a table is looked up; pg_catalog's need no qualifier."""
     if schema_name:
         return schema_name.lower() if is_catalog(schema_name) else None
-    own = any(table.name.lower() == table_name.lower() for table in schema.tables)
+    own = any(relation.name.lower() == table_name.lower() for relation in schema.relations)
     return "pg_catalog" if not own and table_name.lower() in pg_catalog.TABLES else None
 
 

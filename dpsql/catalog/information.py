@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dpsql.catalog.identity import SCHEMA, Identity
 from dpsql.catalog.pg_types import pg_type
 from dpsql.catalog.rows import CatalogTable, Row
-from dpsql.schema.model import Column, ForeignUnit, Schema, Table
+from dpsql.schema.model import Column, ForeignUnit, Schema, Table, View
 from dpsql.types import INTEGER, TEXT, Kind, Type
 
 NAMESPACES = (SCHEMA, "information_schema", "pg_catalog")
@@ -25,16 +25,18 @@ def tables(schema: Schema, who: Identity) -> CatalogTable:
                      "reference_generation", "user_defined_type_catalog", "user_defined_type_schema",
                      "user_defined_type_name", "is_insertable_into", "is_typed", "commit_action")  # fmt: skip
     rest = (None, None, None, None, None, "NO", "NO", None)
-    rows = tuple((who.database, SCHEMA, table.name, "BASE TABLE", *rest) for table in schema.tables)
+    kinds = ((relation.name, "VIEW" if isinstance(relation, View) else "BASE TABLE") for relation in schema.relations)
+    rows = tuple((who.database, SCHEMA, name, kind, *rest) for name, kind in kinds)
     return CatalogTable(columns, rows)
 
 
 def views(schema: Schema, who: Identity) -> CatalogTable:
-    """None: a view of the engine is a table here."""
+    """Those of the schema; a view of the engine is a table here."""
     columns = _texts("table_catalog", "table_schema", "table_name", "view_definition", "check_option", "is_updatable",
                      "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable",
                      "is_trigger_insertable_into")  # fmt: skip
-    return CatalogTable(columns, ())
+    rows = tuple((who.database, SCHEMA, view.name, view.sql, "NONE", *("NO",) * 5) for view in schema.views)
+    return CatalogTable(columns, rows)
 
 
 _COLUMNS: tuple[tuple[str, Type], ...] = (
@@ -52,17 +54,17 @@ _COLUMNS: tuple[tuple[str, Type], ...] = (
 
 def columns(schema: Schema, who: Identity) -> CatalogTable:
     rows = tuple(
-        _column(who.database, table, column, place)
-        for table in schema.tables
-        for place, column in enumerate(table.columns, 1)
+        _column(who.database, relation.name, column, place)
+        for relation in schema.relations
+        for place, column in enumerate(relation.columns, 1)
     )
     return CatalogTable(_COLUMNS, rows)
 
 
-def _column(database: str, table: Table, column: Column, place: int) -> Row:
+def _column(database: str, relation: str, column: Column, place: int) -> Row:
     type_ = pg_type(column.type)
     known: dict[str, object] = {
-        "table_catalog": database, "table_schema": SCHEMA, "table_name": table.name, "column_name": column.name,
+        "table_catalog": database, "table_schema": SCHEMA, "table_name": relation, "column_name": column.name,
         "ordinal_position": place, "is_nullable": "YES", "data_type": type_.spelled, "udt_catalog": database,
         "udt_schema": "pg_catalog", "udt_name": type_.name, "dtd_identifier": str(place), "is_self_referencing": "NO",
         "is_identity": "NO", "is_generated": "NEVER", "is_updatable": "NO", **_precision(column.type),

@@ -9,7 +9,7 @@ from dpsql.catalog.identity import SCHEMA, Identity
 from dpsql.catalog.information import NAMESPACES
 from dpsql.catalog.pg_types import PG_TYPES, pg_type, type_modifier
 from dpsql.catalog.rows import CatalogTable, Row
-from dpsql.schema.model import Schema
+from dpsql.schema.model import Schema, View
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, REAL, TEXT, Type
 
 OWNER = 10
@@ -19,8 +19,8 @@ CLASS_OID = 1259
 """pg_class as it numbers itself: what pg_description refers to."""
 
 
-def table_oids(schema: Schema) -> dict[str, int]:
-    return {table.name: FIRST_TABLE + place for place, table in enumerate(schema.tables)}
+def relation_oids(schema: Schema) -> dict[str, int]:
+    return {relation.name: FIRST_TABLE + place for place, relation in enumerate(schema.relations)}
 
 
 def pg_namespace(schema: Schema, who: Identity) -> CatalogTable:
@@ -35,11 +35,12 @@ def pg_class(schema: Schema, who: Identity) -> CatalogTable:
         ("relkind", TEXT), ("relnatts", INTEGER), ("relhasrules", BOOLEAN), ("relhastriggers", BOOLEAN),
         ("relispartition", BOOLEAN),
     )  # fmt: skip
-    space, oids = NAMESPACE_OIDS[SCHEMA], table_oids(schema)
+    space, oids = NAMESPACE_OIDS[SCHEMA], relation_oids(schema)
     rows: list[Row] = []
-    for table in schema.tables:
-        start = (oids[table.name], table.name, space, OWNER, 2)
-        rows.append((*start, 0, -1.0, False, "p", "r", len(table.columns), False, False, False))
+    for relation in schema.relations:
+        method, kind = (0, "v") if isinstance(relation, View) else (2, "r")
+        start = (oids[relation.name], relation.name, space, OWNER, method)
+        rows.append((*start, 0, -1.0, False, "p", kind, len(relation.columns), False, False, False))
     return CatalogTable(columns, tuple(rows))
 
 
@@ -49,12 +50,12 @@ def pg_attribute(schema: Schema, who: Identity) -> CatalogTable:
         ("atttypmod", INTEGER), ("attnotnull", BOOLEAN), ("atthasdef", BOOLEAN), ("attidentity", TEXT),
         ("attgenerated", TEXT), ("attisdropped", BOOLEAN),
     )  # fmt: skip
-    oids = table_oids(schema)
+    oids = relation_oids(schema)
     rows: list[Row] = []
-    for table in schema.tables:
-        for place, column in enumerate(table.columns, 1):
+    for relation in schema.relations:
+        for place, column in enumerate(relation.columns, 1):
             type_ = pg_type(column.type)
-            start = (oids[table.name], column.name, type_.oid, type_.length, place, type_modifier(column.type))
+            start = (oids[relation.name], column.name, type_.oid, type_.length, place, type_modifier(column.type))
             rows.append((*start, False, False, "", "", False))
     return CatalogTable(columns, tuple(rows))
 
@@ -84,12 +85,13 @@ def pg_tables(schema: Schema, who: Identity) -> CatalogTable:
 
 
 def pg_views(schema: Schema, who: Identity) -> CatalogTable:
-    return CatalogTable((("schemaname", TEXT), ("viewname", TEXT), ("viewowner", TEXT), ("definition", TEXT)), ())
+    columns = (("schemaname", TEXT), ("viewname", TEXT), ("viewowner", TEXT), ("definition", TEXT))
+    return CatalogTable(columns, tuple((SCHEMA, view.name, "owner", view.sql) for view in schema.views))
 
 
 def pg_description(schema: Schema, who: Identity) -> CatalogTable:
     columns = (("objoid", BIGINT), ("classoid", BIGINT), ("objsubid", INTEGER), ("description", TEXT))
-    oids = table_oids(schema)
+    oids = relation_oids(schema)
     rows: list[Row] = []
     for table in schema.tables:
         rows.append((oids[table.name], CLASS_OID, 0, table_comment(schema, table)))

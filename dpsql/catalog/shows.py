@@ -10,13 +10,14 @@ from dpsql.catalog.identity import SCHEMA
 from dpsql.catalog.rows import CatalogTable
 from dpsql.errors import UnknownTable
 from dpsql.schema.domain import EPOCH, Domain
-from dpsql.schema.model import Schema, Table
+from dpsql.schema.model import Schema, Table, View
 from dpsql.types import DATE, TEXT
 
 
 def tables(schema: Schema) -> CatalogTable:
-    rows = tuple((table.name, "public" if table.public else "private") for table in schema.tables)
-    return CatalogTable((("table", TEXT), ("rows", TEXT)), rows)
+    rows = [(table.name, "public" if table.public else "private") for table in schema.tables]
+    rows += [(view.name, "view") for view in schema.views]
+    return CatalogTable((("table", TEXT), ("rows", TEXT)), tuple(rows))
 
 
 def schemas() -> CatalogTable:
@@ -29,18 +30,18 @@ def outputs(columns: Sequence[tuple[str, str]]) -> CatalogTable:
 
 
 def columns(schema: Schema, name: str) -> CatalogTable:
-    by_name = {table.name.lower(): table for table in schema.tables}
-    table = by_name.get(name.lower())
-    if table is None:
+    by_name = {relation.name.lower(): relation for relation in schema.relations}
+    relation = by_name.get(name.lower())
+    if relation is None:
         raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(by_name)}.")
     titles = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT))
-    return CatalogTable(titles, tuple(_described(table)))
+    return CatalogTable(titles, tuple(_described(relation)))
 
 
-def _described(table: Table) -> list[tuple[str, str, str, str]]:
+def _described(relation: Table | View) -> list[tuple[str, str, str, str]]:
     return [
         (column.name, str(column.type), bounds_text(column.domain), values_text(column.domain))
-        for column in table.columns
+        for column in relation.columns
     ]
 
 

@@ -131,10 +131,14 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """A named query that the owner declares; analysts read it like a table."""
+    """A named query that the owner declares; analysts read it like a table.
+
+    `columns` are known once its SQL is compiled: of a schema as it was loaded they are empty.
+    """
 
     name: str
     sql: str
+    columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,16 @@ class Schema:
     analysts: tuple[Analyst, ...]
     tables: tuple[Table, ...]
     views: tuple[View, ...] = ()
+
+    @property
+    def database(self) -> str:
+        """The name that clients connect to."""
+        return self.path.stem
+
+    @property
+    def relations(self) -> tuple[Table | View, ...]:
+        """All that analysts may name in FROM."""
+        return (*self.tables, *self.views)
 
     def view(self, name: str) -> View | None:
         return next((view for view in self.views if view.name.lower() == name.lower()), None)

@@ -32,7 +32,6 @@ from dpsql.sql.relation import Relation as Relation
 from dpsql.sql.set_operations import bind_set_operation
 from dpsql.sql.sources import Ctes as Ctes
 from dpsql.sql.sources import bind_source
-from dpsql.sql.sources import check_qualifier as check_qualifier
 from dpsql.sql.sources import find_table as find_table
 from dpsql.sql.windows import refuse_windows
 

@@ -73,6 +73,7 @@ WORDS = {
     "bytestring": "E''", "interval": "INTERVAL", "atttimezone": "AT TIME ZONE", "attimezone": "AT TIME ZONE",
     "rand": "RANDOM()", "currentversion": "VERSION()", "timestamptrunc": "DATE_TRUNC()", "strtodate": "a format",
     "rollup": "ROLLUP", "cube": "CUBE", "limit": "LIMIT", "array": "an array", "bracket": "[ ]",
+    "groupconcat": "STRING_AGG()", "jsonarrayagg": "JSON_AGG()", "bitwiseleftshift": "<<", "bitwiserightshift": ">>",
     "parameter": "a parameter $n", "placeholder": "a placeholder",
 }  # fmt: skip
 

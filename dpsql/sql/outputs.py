@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax
-from dpsql.sql.dialect import span_of
+from dpsql.sql.dialect import WRITTEN, span_of
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Type, parse_type, sum_type
 
 
@@ -22,7 +22,8 @@ class Output:
     type: Type | None
 
 
-NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos"}
+NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos",
+         "Pow": "?column?"}  # fmt: skip
 
 
 def integer_division(node: exp.Expr) -> exp.Expr:
@@ -110,6 +111,8 @@ def output_name(node: exp.Expr) -> str:
             return str(first.alias) if isinstance(first, exp.Alias) else output_name(first)
         case exp.Anonymous():
             return str(node.this).lower()
+        case exp.Func() if node.meta.get(WRITTEN):
+            return str(node.meta[WRITTEN]).lower()
         case exp.Func() if type(node).__name__ not in NAMES and not isinstance(node, exp.Connector):
             return str(node.sql_name()).lower()
         case _:

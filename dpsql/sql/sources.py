@@ -240,6 +240,15 @@ def _unit_type(schema: Schema, table: model.Table) -> Type | None:
     return unit.type
 
 
+def without_database(tree: exp.Query, schema: Schema) -> exp.Query:
+    """The database's own name may stand before that of a schema; it is taken off here, any other stays."""
+    for node in tree.find_all(exp.Table, exp.Column):
+        catalog = node.args.get("catalog")
+        if catalog is not None and catalog.name.lower() == schema.database.lower():
+            node.set("catalog", None)
+    return tree
+
+
 def check_qualifier(node: exp.Table | exp.Column) -> None:
     """`public.` may stand before a table's name; no other schema or database does."""
     if node.catalog or (node.db and node.db.lower() not in ("public", "main")):

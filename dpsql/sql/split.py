@@ -45,6 +45,7 @@ from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
 from dpsql.sql.sandboxed import check_function, check_source
+from dpsql.sql.sources import check_qualifier, without_database
 
 NOBODY = Identity("", "", "")
 
@@ -62,7 +63,8 @@ class Split:
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
     splitter = _Splitter(State(schema), who)
     try:
-        block = splitter.query(without_pivots(with_environment(tree, now, who), schema), {}, top=True)
+        tree = without_database(with_environment(tree, now, who), schema)
+        block = splitter.query(without_pivots(tree, schema), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:
@@ -355,6 +357,7 @@ class _Splitter:
                                    span=span_of(source))  # fmt: skip
             table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in found.columns)
         else:
+            check_qualifier(source)
             declared = find_table(self.state.schema, source)
             table, columns = declared.name, tuple(Field(c.name, c.type) for c in declared.columns)
         read = self.state.reads.setdefault(

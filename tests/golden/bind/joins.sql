@@ -140,3 +140,13 @@ Aggregate
   Join inner on kind_2 = kind
     Table visits (unit bigint)
     Hole h1 of at most 1000 rows: kind_2, n
+
+-- case: SEMI JOIN
+SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
+---- plan
+Aggregate
+  - count rows
+  Filter met
+    Mark met: exists where patient_id = patient_id_2
+      Table visits (unit bigint)
+      Table patients (unit bigint): patient_id as patient_id_2

@@ -54,14 +54,6 @@ LINE 1: SELECT COUNT(*) FROM visits CROSS JOIN patients
 DETAIL:  Otherwise a joined row belongs to two units.
 HINT:  Join on the privacy unit: WHERE visits.patient_id = patients.patient_id.
 
--- case: SEMI JOIN
-SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
----- error
-ERROR 0A000 (Unsupported):  SEMI JOIN over private rows is not supported
-LINE 1: SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
-                                              ^
-HINT:  Write WHERE EXISTS (…) or WHERE NOT EXISTS (…).
-
 -- case: LATERAL
 SELECT COUNT(*) FROM visits, LATERAL (SELECT * FROM patients) p
 ---- error
