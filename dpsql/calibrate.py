@@ -191,10 +191,13 @@ def _select(gather: Gather, share: Share, relation: Neighboring) -> Selection:
             hint="SET delta = 1e-9, or group by a column whose values the schema declares.",
         )
     l0, k, change_one = selection_keys(gather), relation.group_size, relation.change_one
+    weights = gather.selection is not None and gather.selection.may_be_weighted
     if share.noise is Noise.GAUSSIAN:
-        return choose_under_rho(share.rho, share.delta, l0=l0, group_size=k, change_one=change_one)
+        return choose_under_rho(
+            share.rho, share.delta, l0=l0, group_size=k, change_one=change_one, weights=weights
+        )
     return choose_under_epsilon(
-        share.epsilon, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one
+        share.epsilon, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one, weights=weights
     )
 
 

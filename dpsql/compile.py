@@ -9,7 +9,7 @@ import datetime as dt
 import hashlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
@@ -152,7 +152,7 @@ def compile_query(
         if not any(parameter is None for parameter in parameters):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
-        return _Compiler(resolved, settings).compile(sql, split(parsed.query, resolved.schema, now, who))
+        return _Compiler(resolved, settings, who).compile(sql, split(parsed.query, resolved.schema, now, who))
     except Error as error:
         error.statement = sql
         raise
@@ -176,10 +176,13 @@ class _Draft:
 class _Compiler:
     resolved: Resolved
     settings: Settings
+    who: Identity = NOBODY
+    reads: dict[str, PublicRead] = field(default_factory=dict)  # what the names of public tables stand for
 
     def compile(self, sql: str, parts: Split) -> Compiled:
         drafts: list[_Draft] = []
         tables: list[TableStep] = []
+        self.reads.update((read.name, read) for read in parts.reads)
         for release in parts.releases:
             tables.append(self._draft(release, drafts, tables))
         selects = tuple(d.rewritten is not None and d.rewritten.gather.selection is not None for d in drafts)
@@ -205,20 +208,21 @@ class _Compiler:
         asked = canonicalise(release.aggregate)
         holes = tuple(_hole(hole) for hole in release.holes)
         after = _after(release.holes, tables)
+        sources = self._sources(release.holes, tables, after)
         linear = tuple(m for m in asked.measures if not isinstance(m, Quantile | Extreme | Frequent))
         main = replace(asked, measures=linear)
         rewritten = rewrite(main, self.resolved, self._policy)
         place: int | None = None
         if asked.keys or linear or not asked.measures:
             place = len(drafts)
-            drafts.append(_Draft(release.name, self._hash(main, holes), rewritten, None, holes, after))
+            drafts.append(_Draft(release.name, self._hash(main, holes, sources), rewritten, None, holes, after))
         recipes = iter(rewritten.recipes)
         answers: list[Answered] = []
         for number, measure in enumerate(asked.measures, 1):
             name = f"{release.name}_m{number}"
             match measure:
                 case Quantile() | Extreme():
-                    drafts.append(self._choice(name, measure, asked, rewritten.gather, holes, after, place))
+                    drafts.append(self._choice(name, measure, asked, rewritten.gather, holes, after, place, sources))
                     choice = drafts[-1].choice
                     assert choice is not None
                     container = measure.container if isinstance(measure, Quantile) else None
@@ -226,7 +230,7 @@ class _Compiler:
                 case Frequent():
                     counts = _counts(asked, measure)
                     found = rewrite(counts, self.resolved, self._policy)
-                    drafts.append(_Draft(name, self._hash(counts, holes), found, None, holes, after))
+                    drafts.append(_Draft(name, self._hash(counts, holes, sources), found, None, holes, after))
                     answers.append(Answered(len(drafts) - 1, Counted(measure, found.recipes[0])))
                 case _:
                     assert place is not None
@@ -242,6 +246,7 @@ class _Compiler:
         holes: tuple[Hole, ...],
         after: tuple[int, ...],
         place: int | None,
+        sources: str,
     ) -> _Draft:
         """A quantile is chosen in public groups: those listed, or those that the main step has released."""
         listed = main.listed
@@ -254,7 +259,7 @@ class _Compiler:
             holes, after = (*holes, keys), (*after, place)
         alone = replace(asked, measures=(measure,))
         choice = choose(alone, measure, listed, self.resolved, self._policy)
-        return _Draft(name, self._hash(alone, holes), None, choice, holes, after)
+        return _Draft(name, self._hash(alone, holes, sources), None, choice, holes, after)
 
     def _step(self, draft: _Draft, share: Share) -> ReleaseStep:
         relation = _relation(self.resolved)
@@ -282,11 +287,21 @@ class _Compiler:
         norm = Norm.L2 if self.settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
         return Policy(self.settings.rows, self.settings.groups, norm)
 
-    def _hash(self, aggregate: Aggregate, holes: tuple[Hole, ...]) -> str:
+    def _sources(self, holes: tuple[BoundHole, ...], tables: list[TableStep], after: tuple[int, ...]) -> str:
+        """What stands behind the names in the holes' SQL: public tables, and places among the steps of `after`."""
+        names = sorted({name for hole in holes for name in tables_read(hole.source)})
+        reads = [self.reads[name] for name in names if name in self.reads]
+        public = [(r.name, r.place, r.table, repr(self.resolved.schema.table(r.table))) for r in reads]
+        places = {t.name: [after.index(place) for place in sorted(t.steps)] for t in tables if t.name in names}
+        who = self.who if any(read.place for read in reads) else None  # a catalog may show who asks
+        return repr((public, sorted(places.items()), who))
+
+    def _hash(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
         """What a stored release is found by: the question, the tables' declarations and the caps; not ε.
 
         The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and
-        recipes. The releases that fill its holes are added when it is paid for (`after`).
+        recipes. Its holes count by their SQL and what its names stand for (`sources`); the releases that fill them are
+        added when it is paid for (`after`).
         """
         schema, settings = self.resolved.schema, self.settings
         names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
@@ -294,7 +309,7 @@ class _Compiler:
         caps = (settings.rows, settings.groups, settings.chosen_noise.value)
         relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
         filled = [repr((hole.name, hole.shape.value, hole.columns, hole.most, hole.sql)) for hole in holes]
-        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled])
+        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources])
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -73,8 +73,9 @@ class DuckDBOwner:
         Privacy: a file can hold values that a reader raises on (text that is not UTF-8, a moment past its type's
         range), below every sanitising cast. Met in a query, one such row would be told from its absence.
         """
-        names = ", ".join(identifier(column.name) for column in columns)
-        self._ask(f"SELECT bit_xor(hash({names})) FROM {relation(source)}")
+        names = [identifier(column.name) for column in columns]
+        cast = [f"TRY_CAST({identifier(column.name)} AS {spelling(column.type)})" for column in columns]
+        self._ask(f"SELECT bit_xor(hash({', '.join(names)})), bit_xor(hash({', '.join(cast)})) FROM {relation(source)}")
 
     def duplicates(self, source: Source, columns: Sequence[Column], ids: Collection[str] = ()) -> bool:
         """Whether two sanitised rows have the same key. A key that is NULL, or becomes NULL, is no key."""

@@ -11,7 +11,7 @@ from enum import Enum
 from math import prod
 
 from dpsql.plan.bundles import Bundle
-from dpsql.plan.expr import UID, WEIGHT
+from dpsql.plan.expr import UID, WEIGHT, Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, is_public, row_fields
 from dpsql.schema.domain import Scalar
@@ -123,6 +123,13 @@ class CountUnits:
         names = {f.name for f in row_fields(self.input)}
         if not names.issuperset(self.keys) or (not self.one_row and UID not in names):
             raise ValueError("units are counted by their id")
+        if self.weighted and not self.may_be_weighted:
+            raise ValueError("units are weighted by the groups that they keep")
+
+    @property
+    def may_be_weighted(self) -> bool:
+        """Whether the SQL knows how many groups a unit has: otherwise each counts as one."""
+        return self.limit is not None and not self.one_row
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -131,10 +138,14 @@ class CountUnits:
 
 @dataclass(frozen=True)
 class ListedRows:
-    """Public values of some keys: distinct rows, one value per key."""
+    """Public values of some keys: distinct rows, one value per key.
+
+    `where` is a condition on the keys that reads holes: which rows meet it is known when they are bound.
+    """
 
     keys: tuple[Field, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
+    where: Expr | None = None
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.keys) for row in self.rows):

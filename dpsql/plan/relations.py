@@ -124,6 +124,7 @@ class Scan:
     unit: UnitId | None
     unit_is_unique: bool  # accepted: the table has at most one row per unit
     unit_columns: frozenset[str]  # columns that equal the unit's id
+    unique: tuple[frozenset[str], ...] = ()  # accepted unique keys, by the plan's names
 
 
 @dataclass(frozen=True)

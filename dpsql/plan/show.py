@@ -235,7 +235,8 @@ def _factor(listed: Factor) -> str:
     if len(listed.keys) > 1:
         rows = [f"({row})" for row in rows]
     shown = rows if len(rows) <= MOST_LISTED else [*rows[:2], "…", rows[-1]]
-    return f"listed {', '.join(key.name for key in listed.keys)}, {len(rows)} groups: {', '.join(shown)}".rstrip(": ")
+    text = f"listed {', '.join(key.name for key in listed.keys)}, {len(rows)} groups: {', '.join(shown)}".rstrip(": ")
+    return text if listed.where is None else f"{text}, where {show_expr(listed.where)}"
 
 
 def _public_source(node: Rows) -> str | None:

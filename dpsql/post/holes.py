@@ -6,18 +6,25 @@ the most rows that it may hold were fixed when the statement was compiled. What 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-import math
 from collections.abc import Sequence
+from decimal import Context, Decimal, InvalidOperation
+from sys import float_info
 from typing import Any
+from uuid import UUID
 
 from dpsql.errors import DataError, LimitExceeded
 from dpsql.plan.stages import MOST_LENGTH, Hole, Shape
 from dpsql.post import sandbox
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.storage import read_scalar, write_scalar
+from dpsql.types import Kind, Type, integer_range
 
 Values = dict[str, Any]
+
+MOST_REAL = 3.4028234e38
+_WIDE = Context(prec=80)
 
 
 def fill(holes: Sequence[Hole], tables: Sequence[ReleasedTable], timeout: float) -> Values:
@@ -34,7 +41,8 @@ def _filled(hole: Hole, tables: Sequence[ReleasedTable], timeout: float) -> Any:
             f"a sub-select that private rows are compared with gave more than {hole.most:,} rows",
             hint="Add ORDER BY and LIMIT to the sub-select.",
         )
-    cleaned = [tuple(_clean(value) for value in row) for row in rows]
+    types = [column.type for column in hole.columns]
+    cleaned = [tuple(map(moved, row, types)) for row in rows]
     match hole.shape:
         case Shape.VALUE:
             return cleaned[0][0] if cleaned else None
@@ -45,10 +53,59 @@ def _filled(hole: Hole, tables: Sequence[ReleasedTable], timeout: float) -> Any:
             return [dict(zip(names, row, strict=True)) for row in cleaned]
 
 
-def _clean(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
+def moved(value: Any, type_: Type) -> Any:
+    """The value as the type holds it; NULL where it does not.
+
+    Privacy: an engine looks at a hole's value in the rows that reach it. One that its cast raises on would tell, by an
+    error, whether there are such rows.
+    """
+    try:
+        return None if value is None else _moved(value, type_)
+    except (ValueError, OverflowError, InvalidOperation, TypeError):
         return None
-    return None if isinstance(value, str) and len(value) > MOST_LENGTH else value
+
+
+def _moved(value: Any, type_: Type) -> Any:
+    kind = type_.kind
+    if type_.is_integer:
+        least, most = integer_range(type_)
+        number = round(value)
+        return number if least <= number <= most else None
+    if type_.is_float:
+        number = float(value)
+        return number if abs(number) <= (MOST_REAL if kind is Kind.REAL else float_info.max) else None
+    match kind:
+        case Kind.DECIMAL:
+            scaled = Decimal(value).quantize(Decimal(1).scaleb(-(type_.scale or 0)), context=_WIDE)
+            return scaled if abs(scaled) < Decimal(10) ** ((type_.precision or 0) - (type_.scale or 0)) else None
+        case Kind.TEXT:
+            value.encode()  # a lone surrogate is no character
+            return value if len(value) <= MOST_LENGTH else None
+        case Kind.DATE:
+            return value.date() if isinstance(value, dt.datetime) else _only(value, dt.date)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _moment(value, kind)
+        case Kind.TIME:
+            return None if _only(value, dt.time).tzinfo else value
+        case Kind.BOOLEAN:
+            return _only(value, bool)
+        case Kind.UUID:
+            return UUID(str(value))
+        case _:
+            return None
+
+
+def _moment(value: Any, kind: Kind) -> dt.datetime:
+    at = _only(value, dt.datetime) if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
+    zoned = at.astimezone(dt.UTC) if at.tzinfo else at.replace(tzinfo=dt.UTC)
+    return zoned if kind is Kind.TIMESTAMPTZ else zoned.replace(tzinfo=None)
+
+
+def _only(value: Any, kind: type) -> Any:
+    """What the driver has no Python value for, such as a year past 9999, it hands over as text."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
 
 
 def values_to_bytes(values: Values) -> bytes:

@@ -271,14 +271,14 @@ def _fewest(candidates: list[Selection], l0: int) -> Selection:
 
 @lru_cache(maxsize=1024)
 def choose_under_rho(
-    rho: Fraction, delta: Fraction, *, l0: int, group_size: int = 1, change_one: bool = False
+    rho: Fraction, delta: Fraction, *, l0: int, group_size: int = 1, change_one: bool = False, weights: bool = True
 ) -> Selection:
-    """The selection, charged at most (rho, delta), that needs the fewest units per key."""
+    """The selection, charged at most (rho, delta), that needs the fewest units per key; `weights`: they can be had."""
     reach = Reach(l0, group_size, change_one)
     rho, delta = positive_share(rho), positive_share(delta)
     scale = root_at_least(reach.l2_squared / (2 * rho))
     candidates: list[Selection] = [_optimal(scale, delta, reach), _gaussian(rho, delta, reach)]
-    if l0 > 1:
+    if l0 > 1 and weights:
         # With one key per unit the weights are all equal: the plain column is the same and costs less.
         candidates.append(_weighted(rho, delta, reach))
     return _fewest(candidates, l0)
@@ -293,6 +293,7 @@ def choose_under_epsilon(
     l0: int,
     group_size: int = 1,
     change_one: bool = False,
+    weights: bool = True,
 ) -> Selection:
     """The (epsilon, delta + delta_conv)-DP selection that needs the fewest units per key.
 
@@ -304,6 +305,6 @@ def choose_under_epsilon(
     scale = scale_at_least(reach.l1 / epsilon)
     candidates: list[Selection] = [_optimal(scale, delta, reach), _laplace(scale, delta, reach)]
     rho = rho_from(epsilon, delta_conv)
-    if rho > 0 and l0 > 1:
+    if rho > 0 and l0 > 1 and weights:
         candidates.append(_weighted(rho, delta, reach))
     return _fewest(candidates, l0)

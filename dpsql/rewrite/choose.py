@@ -121,7 +121,7 @@ def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed 
     natural = declared or (Fraction(1) if domain.type.is_integer else None)
     if domain.type.kind is Kind.DECIMAL:
         natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
-    grid = natural or Fraction(1, 1 << 200)
+    grid = natural or (Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1))
     if (upper - lower) / grid >= most:
         wide = (upper - lower) / (most - 1) or Fraction(1)
         grid = -(-wide // natural) * natural if natural is not None else wide

@@ -22,6 +22,7 @@ from dpsql.plan.expr import Call, Column, Expr, IsNull, Not, conjunction
 from dpsql.plan.nodes import Aggregate, Factor, Listed, ListedRows
 from dpsql.plan.relations import SET, Field, Filter, Named, Rows, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows
+from dpsql.rewrite.joint_keys import decided_by, listed_rows
 from dpsql.rewrite.public_keys import PublicKeys, public_keys
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.types import BIGINT, Kind
@@ -31,6 +32,9 @@ MOST_LISTED = 10_000
 
 MOST_WORKED_OUT = 2_000
 """Values of a column for which a key is worked out one by one, while the analyst waits."""
+
+MOST_WORKED_OUT_TOGETHER = 100_000
+"""Combinations of values that are looked at, of which some no row can have."""
 
 MOST_CROSSED = 1_000
 """The same for the public part of a key whose other part is selected: every selected key is crossed with it."""
@@ -52,23 +56,40 @@ def list_groups(aggregate: Aggregate) -> Groups:
     choices = {key.name: _key_choices(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
         return _list_sets(aggregate, choices)
-    public = _public(aggregate, env, choices)
-    from_rows = {key.name for found in public for key in found.keys}
-    valued = [key for key in aggregate.keys if key.name not in from_rows and choices[key.name] is not None]
-    selected = tuple(k.name for k in aggregate.keys if k not in valued and k.name not in from_rows)
-    size = prod(found.factor.count for found in public) * prod(len(choices[key.name] or ()) for key in valued)
-    if not (valued or public) or size > (MOST_CROSSED if selected else MOST_LISTED):
+    public, valued, selected = _sorted(aggregate, _public(aggregate, env), choices)
+    listed = prod(found.factor.count for found in public)
+    if not (valued or public) or listed * prod(len(choices[k.name] or ()) for k in valued) > MOST_WORKED_OUT_TOGETHER:
         return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
-    factors: list[Factor] = [found.factor for found in public]
-    if valued:
-        rows = tuple(product(*(choices[key.name] or () for key in valued)))
-        factors.insert(0, ListedRows(tuple(Field(key.name, key.expr.type) for key in valued), rows))
+    rows = listed_rows(valued, choices, lambda name: _few(env[name]), aggregate.input)
+    if listed * (1 if rows is None else rows.count) > (MOST_CROSSED if selected else MOST_LISTED):
+        return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
+    factors: list[Factor] = [*([] if rows is None else [rows]), *(found.factor for found in public)]
     dropped = _never_null(aggregate, valued, choices)
     kept = aggregate
     if dropped:
         present = conjunction(tuple(Not(IsNull(key.expr)) for key in dropped))
         kept = replace(aggregate, input=Filter(aggregate.input, present))
     return Groups(kept, Listed(tuple(factors)), selected, _computed(dropped))
+
+
+def _sorted(
+    aggregate: Aggregate, public: list[PublicKeys], choices: Choices
+) -> tuple[list[PublicKeys], list[Named], tuple[str, ...]]:
+    """Keys that public rows list, keys listed by value, and those to be selected, with all that these decide."""
+    listing = [found for found in public if found.factor.count <= MOST_LISTED and not found.by_value]
+    from_rows = {key.name for found in listing for key in found.keys}
+    valued = [key for key in aggregate.keys if key.name not in from_rows and choices[key.name] is not None]
+    selected = tuple(key for key in aggregate.keys if key not in valued and key.name not in from_rows)
+    selected += decided_by(tuple(valued), selected)
+    read = frozenset(name for key in selected for name in columns_of(key.expr))
+    met = [found for found in public if found.decided_by and found.decided_by <= read]
+    selected += tuple(key for found in met for key in found.keys if key not in selected)
+    names = {key.name for key in selected}
+    return (
+        [found for found in listing if found not in met],
+        [key for key in valued if key.name not in names],
+        tuple(key.name for key in aggregate.keys if key.name in names),
+    )
 
 
 def _list_sets(aggregate: Aggregate, choices: Choices) -> Groups:
@@ -93,16 +114,9 @@ def _list_sets(aggregate: Aggregate, choices: Choices) -> Groups:
     return Groups(aggregate, listed, (), _computed(dropped), tuple(key.name for key in dropped))
 
 
-def _public(aggregate: Aggregate, env: Environment, choices: Choices) -> list[PublicKeys]:
-    """Keys that public rows list better than values do: several together, filtered, or not known by value."""
+def _public(aggregate: Aggregate, env: Environment) -> list[PublicKeys]:
     nullable = {key.name: domain_of(_plain(key.expr), env).nullable for key in aggregate.keys}
-    known = {name: len(values) for name, values in choices.items() if values is not None}
-    found = public_keys(aggregate.keys, aggregate.input, nullable, known)
-    return [
-        keys
-        for keys in found
-        if keys.factor.count <= MOST_LISTED and not (keys.plain and keys.keys[0].name in known)
-    ]
+    return public_keys(aggregate.keys, aggregate.input, nullable)
 
 
 def _plain(expr: Expr) -> Expr:
@@ -142,14 +156,20 @@ def _key_choices(expr: Expr, env: Environment) -> tuple[Scalar | None, ...] | No
     names = columns_of(expr)
     if len(names) == 1 and not isinstance(expr, Column):
         (name,) = names
-        below = _choices(env[name])
-        found = None if below is None or len(below) > MOST_WORKED_OUT else image(expr, name, below)
+        below = _few(env[name])
+        found = None if below is None else image(expr, name, below)
         # A NULL below is possible whatever is declared; it is no group of its own, but what a key makes of it is one.
         of_null = image(expr, name, (None,))
         if found is not None and of_null is not None:
             values = dict.fromkeys(value for value in (*found, *of_null) if value is not None)
             return (*values, None) if None in found else tuple(values)
     return _choices(domain_of(expr, env))
+
+
+def _few(domain: Domain) -> tuple[Scalar | None, ...] | None:
+    """The values of a column, where there are few enough to work out something of each."""
+    values = _choices(domain)
+    return None if values is None or len(values) > MOST_WORKED_OUT else values
 
 
 def _choices(domain: Domain) -> tuple[Scalar | None, ...] | None:

@@ -15,6 +15,7 @@ from dpsql.rewrite.exact_units import exact_units
 from dpsql.rewrite.expand_sets import expand_sets
 from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.keep_pairs import keep_pairs
+from dpsql.rewrite.limit_joins import limit_joins
 from dpsql.rewrite.limit_public import limit_public
 from dpsql.rewrite.list_groups import Groups, list_groups
 from dpsql.rewrite.make_total import make_total
@@ -47,7 +48,7 @@ class Prepared:
 
 
 def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
-    aggregate = limit_public(join_by_unit(push_conditions(scan_tables(aggregate, resolved))))
+    aggregate = limit_joins(limit_public(join_by_unit(push_conditions(scan_tables(aggregate, resolved)))))
     aggregate = make_total(exact_units(aggregate))
     groups = list_groups(aggregate)
     narrow, measures = _narrow_rows(groups.aggregate)

@@ -165,13 +165,12 @@ class PublicKeys:
 
     keys: tuple[Named, ...]
     factor: ListedHole
-    plain: bool  # one key, and no condition but on the key itself: a list of its values says the same
+    by_value: bool  # one key, and no condition but on the key itself: its values, which are registered, say the same
+    decided_by: frozenset[str] = frozenset()  # columns by which an outer join looks these up
 
 
-def public_keys(
-    keys: tuple[Named, ...], node: Rows, nullable: Mapping[str, bool], known: Mapping[str, int]
-) -> list[PublicKeys]:
-    """`nullable` says which keys may be NULL; `known` how many values a key has, where that is known.
+def public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str, bool]) -> list[PublicKeys]:
+    """`nullable` says which keys may be NULL.
 
     Privacy: the lists are made of public rows and released values alone (SOUNDNESS 3).
     """
@@ -183,9 +182,22 @@ def public_keys(
             leaves = (origin.leaf,) if origin.optional else _connected(origin.leaf, node, found.conditions)
             together.setdefault((leaves, origin.optional), []).append((key, origin))
     return [
-        _listed(leaves, optional, members, found.conditions, nullable, known)
+        replace(
+            _listed(leaves, optional, members, found.conditions, nullable),
+            decided_by=_looked_up(leaves[0], node) if optional else frozenset(),
+        )
         for (leaves, optional), members in together.items()
     ]
+
+
+def _looked_up(leaf: Leaf, node: Rows) -> frozenset[str]:
+    """The columns of the left that an outer join equates to its public rows, where its condition is no more."""
+    for join in walk_rows(node):
+        if isinstance(join, Join) and join.kind is JoinKind.LEFT and leaf in walk_rows(join.right):
+            read = columns_of(join.condition) - _names(join.right)
+            parts = conjuncts(join.condition)
+            return read if all(isinstance(part, Compare) and part.op == "=" for part in parts) else frozenset()
+    return frozenset()
 
 
 def _connected(leaf: Leaf, node: Rows, conditions: tuple[Expr, ...]) -> tuple[Leaf, ...]:
@@ -210,18 +222,26 @@ def _listed(
     members: list[tuple[Named, Origin]],
     conditions: tuple[Expr, ...],
     nullable: Mapping[str, bool],
-    known: Mapping[str, int],
 ) -> PublicKeys:
     about = tuple(condition for condition in conditions if columns_of(condition) <= _names(*leaves))
     present = tuple(Not(IsNull(o.column)) for key, o in members if not optional and not nullable[key.name])
     rows = _tied_rows(leaves, about + present)
-    most = min(most_rows(rows), prod(known.get(key.name, most_rows(rows)) for key, _ in members))
+    registered = [_values(origin) for _, origin in members]
+    most = min(most_rows(rows), prod(most_rows(rows) if number is None else number for number in registered))
     fields = tuple(Field(key.name, key.expr.type) for key, _ in members)
     missing = optional and all(nullable[key.name] for key, _ in members)
     factor = ListedHole(fields, rows, tuple(o.column.name for _, o in members), most, missing)
     own = {o.column.name for _, o in members}
-    plain = len(members) == 1 and all(columns_of(condition) <= own for condition in about)
-    return PublicKeys(tuple(key for key, _ in members), factor, plain and len(leaves) == 1)
+    alone = len(members) == 1 and len(leaves) == 1 and all(columns_of(condition) <= own for condition in about)
+    return PublicKeys(tuple(key for key, _ in members), factor, alone and registered[0] is not None)
+
+
+def _values(origin: Origin) -> int | None:
+    """How many values the public column has, where they are registered: those of a hole are known when it is bound."""
+    if not isinstance(origin.leaf, PublicScan):
+        return None
+    domain = next(c.values for c in origin.leaf.columns if c.name == origin.column.name)
+    return None if domain.values is None else len(domain.values) + 1  # and NULL
 
 
 def _tied_rows(leaves: tuple[Leaf, ...], conditions: tuple[Expr, ...]) -> Rows:

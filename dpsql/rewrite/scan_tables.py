@@ -85,6 +85,7 @@ def scan(node: Table, resolved: Resolved) -> Scan:
         unit=_unit_id(resolved, table, path),
         unit_is_unique=direct is not None and table.is_unique(direct),
         unit_columns=frozenset(field.name for name, field in node.columns if name == direct),
+        unique=_unique(table, {name: field.name for name, field in node.columns}),
     )
 
 
@@ -99,8 +100,13 @@ def scan_public(node: PublicTable, resolved: Resolved) -> PublicScan:
         whole,
         columns=tuple(replace(_known(columns[n], facts), name=names[n]) for n in names),
         rows=facts.rows,
-        unique=tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key)),
+        unique=_unique(table, names),
     )
+
+
+def _unique(table: model.Table, names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
+    """The accepted unique keys of which all columns are read."""
+    return tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key))
 
 
 def public_scan(table: model.Table, source: Source, physical: Mapping[str, Type | None]) -> PublicScan:

@@ -115,7 +115,7 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
                 return Literal(moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment, type_)
             case Kind.TIMESTAMPTZ:
                 moment = dt.datetime.fromisoformat(text)
-                return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
+                return Literal(moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
             case Kind.UUID:
                 return Literal(str(uuid.UUID(text)), type_)
             case Kind.TIME:
@@ -123,7 +123,7 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
                 return Literal(time.isoformat(), type_) if time.tzinfo is None else None
             case _:
                 return None
-    except (ValueError, KeyError, InvalidOperation):
+    except (ValueError, KeyError, InvalidOperation, OverflowError):  # the last: a moment that UTC's calendar has not
         return None
 
 

@@ -88,6 +88,8 @@ def tokenize(sql: str) -> list[Token]:
         raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
     if "\x00" in sql:
         raise InvalidSyntax("the statement holds a zero byte")
+    if _holds_half(sql):
+        raise InvalidSyntax("the statement holds half of a character")
     try:
         tokens = list(Reader().tokenize(sql))
     except TokenError:
@@ -95,6 +97,11 @@ def tokenize(sql: str) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
     return tokens
+
+
+def _holds_half(text: str) -> bool:
+    """A lone surrogate, which no engine can store: it would fail after the charge."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 _TEXTS = {TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING}
@@ -198,6 +205,8 @@ def _literal(parameter: Parameter) -> tuple[TokenType, str]:
         case str():
             if "\x00" in parameter:
                 raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
+            if _holds_half(parameter):
+                raise ProgrammingError("a parameter holds half of a character", sqlstate="22021")
             return TokenType.STRING, parameter
         case dt.datetime():
             return TokenType.STRING, parameter.isoformat(" ")

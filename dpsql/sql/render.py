@@ -30,6 +30,7 @@ from dpsql.plan.walk import walk_nodes
 from dpsql.sql.literals import identifier, literal, type_name
 from dpsql.sql.render_bundles import component, counts_rows, render_bundles
 from dpsql.sql.render_distinct import distinct_rows
+from dpsql.sql.render_expr import render_expr
 from dpsql.sql.render_rows import render_rows
 
 MOST = 1 << 62
@@ -151,10 +152,10 @@ def _listed_rows(listed: ListedRows) -> str:
     if len({row(0, values) for values in listed.rows}) != len(listed.rows):
         raise InternalError("a public group is listed twice")  # it would be drawn twice for one charge
     rows = ", ".join(row(number, values) for number, values in enumerate(listed.rows))
+    where = "" if listed.where is None else f" WHERE {render_expr(listed.where)}"
     if not rows:  # an IN list of which nothing is possible
-        rows = row(0, tuple(None for _ in listed.keys))
-        return f"(SELECT * FROM (VALUES {rows}) AS listed({names}) WHERE FALSE)"
-    return f"(SELECT * FROM (VALUES {rows}) AS listed({names}))"
+        rows, where = row(0, tuple(None for _ in listed.keys)), " WHERE FALSE"
+    return f"(SELECT * FROM (VALUES {rows}) AS listed({names}){where})"
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -178,13 +179,13 @@ def _rows(node: Rows, ctes: dict[str, str]) -> str:
 
     A scan is cheaper to repeat than to keep; a join is not.
     """
-    body = render_rows(node)
-    for name, known in ctes.items():
-        if known.endswith(f"({body})") and name.startswith("rows"):
-            return name
     keep = "MATERIALIZED" if any(isinstance(part, Join) for part in walk_nodes(node)) else "NOT MATERIALIZED"
+    body = f"{keep} ({render_rows(node)})"
+    for name, known in ctes.items():
+        if known == body and name.startswith("rows"):
+            return name
     name = f"rows{sum(name.startswith('rows') for name in ctes) + 1}"
-    ctes[name] = f"{keep} ({body})"
+    ctes[name] = body
     return name
 
 

@@ -81,9 +81,9 @@ def _render(expr: Expr) -> str:
         case Quantise():
             return _quantise(expr)
         case HoleValue():
-            return f"CAST(${expr.hole} AS {type_name(expr.type)})"
+            return _within_python(f"TRY_CAST(${expr.hole} AS {type_name(expr.type)})", expr.type)
         case InHole():
-            listed = f"SELECT unnest(CAST(${expr.hole} AS {type_name(expr.domain.type)}[]))"
+            listed = f"SELECT unnest(TRY_CAST(${expr.hole} AS {type_name(expr.domain.type)}[]))"
             return f"({render_expr(expr.arg)} IN ({listed}))"
         case _:
             assert_never(expr)

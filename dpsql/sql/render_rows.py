@@ -78,7 +78,7 @@ def _hole(hole: RowsHole) -> str:
     """Values come as a list of structs of the columns' types: they were moved into their domains before."""
     types = ", ".join(f"{identifier(f.name)} {type_name(f.type)}" for f in hole.columns)
     columns = ", ".join(f"s.{identifier(f.name)} AS {identifier(f.name)}" for f in hole.columns)
-    return f"SELECT {columns} FROM (SELECT unnest(CAST(${hole.hole} AS STRUCT({types})[])) AS s)"
+    return f"SELECT {columns} FROM (SELECT unnest(TRY_CAST(${hole.hole} AS STRUCT({types})[])) AS s)"
 
 
 def _join(node: Join) -> str:

@@ -146,7 +146,8 @@ def _privacy(step: ReleaseStep) -> str:
         )
     if calibrated.choice is not None:
         for pick in calibrated.choice.picks:
-            lines.append(f"{pick.target}: exponential {_short(pick.mechanism.scale)}, a row is {calibrated.choice.whole}")
+            scale = _short(pick.mechanism.scale)
+            lines.append(f"{pick.target}: exponential {scale}, a row is {calibrated.choice.whole}")
     return "\n".join([*lines, f"loss: {_loss(calibrated.loss)}"])
 
 

@@ -67,6 +67,7 @@ FROM visits WHERE cost IS NOT NULL GROUP BY bucket ORDER BY bucket
 SELECT nights / 4 AS quarter, COUNT(*) FROM visits WHERE nights < 12 GROUP BY 1 ORDER BY 1
 
 -- case: a remainder as key
+-- empty: rota
 SELECT doctor_id % 3 AS rota, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1
 
 -- case: a boolean expression as key

@@ -261,7 +261,7 @@ HINT:  COUNT(*) with GROUP BY x, or HISTOGRAM(x), counts how often each value is
 -- case: values that are strung together
 SELECT STRING_AGG(name, ', ') FROM patients
 ---- error
-Unsupported 0A000: GROUP_CONCAT() would show the values of all rows
+Unsupported 0A000: STRING_AGG() would show the values of all rows
 LINE 1: SELECT STRING_AGG(name, ', ') FROM patients
                           ^
 HINT:  COUNT(*) with GROUP BY x, or HISTOGRAM(x), counts how often each value is there.

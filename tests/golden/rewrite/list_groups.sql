@@ -210,7 +210,7 @@ Gather by k1 text
 SELECT nights / 7, nights % 3, COUNT(*) FROM visits GROUP BY 1, 2
 ---- rewritten
 Gather by k1 bigint, k2 bigint
-  - listed k1, k2, 9 groups: (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)
+  - listed k1, k2, 7 groups: (0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (0, 1), (2, 2)
   Sum by k1, k2
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1, k2

@@ -1,0 +1,128 @@
+"""Values that keys have together: what no row can have side by side is not listed, nor crossed with what is selected.
+
+    CASE WHEN risk > 5 …, CASE WHEN risk > 8 …   →  the pairs that a risk gives, not all pairs of their values
+    UPPER(city), LENGTH(city)                    →  selected together: the length says nothing new
+    … WHERE kind IN (SELECT …) GROUP BY kind     →  of the listed kinds, those that the released values hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain, product
+from typing import assert_never
+
+from dpsql.analysis.image import image
+from dpsql.plan.expr import Column, Expr, HoleValue, InHole, conjunction, conjuncts
+from dpsql.plan.nodes import ListedRows
+from dpsql.plan.relations import (
+    Expand,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Mark,
+    Named,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetKind,
+    SetOperation,
+    Table,
+    UnitWindow,
+)
+from dpsql.plan.walk import columns_of, map_expr, walk
+from dpsql.schema.domain import Scalar
+
+Values = tuple[Scalar | None, ...]
+Choices = Mapping[str, Values | None]
+
+
+def decided_by(keys: tuple[Named, ...], selected: tuple[Named, ...]) -> tuple[Named, ...]:
+    """The keys that are worked out from columns which the selected ones read: they have few values beside each."""
+    read = frozenset(chain.from_iterable(columns_of(key.expr) for key in selected))
+    return tuple(key for key in keys if columns_of(key.expr) and columns_of(key.expr) <= read)
+
+
+def listed_rows(
+    keys: list[Named], choices: Choices, below: Callable[[str], Values | None], node: Rows
+) -> ListedRows | None:
+    """The combinations of the keys' values; `below` gives the values of a column. None where there are no keys."""
+    if not keys:
+        return None
+    groups: dict[str, list[Named]] = {}
+    for key in keys:
+        names = columns_of(key.expr)
+        groups.setdefault(next(iter(names)) if len(names) == 1 else f"{key.name} alone", []).append(key)
+    parts = [_together(name, group, choices, below) for name, group in groups.items()]
+    ordered = [key for group in groups.values() for key in group]
+    rows = tuple(tuple(chain.from_iterable(row)) for row in product(*parts))
+    fields = tuple(Field(key.name, key.expr.type) for key in ordered)
+    return ListedRows(fields, rows, _known_later(ordered, node))
+
+
+def _together(
+    name: str, keys: list[Named], choices: Choices, below: Callable[[str], Values | None]
+) -> tuple[Values, ...]:
+    each: tuple[Values, ...] = tuple(product(*(choices[key.name] or () for key in keys)))
+    values = below(name) if len(keys) > 1 else None
+    if values is None:
+        return each
+    found = [_worked_out(keys, name, value) for value in (*values, None)]
+    if None in found:
+        return each
+    possible = set(map(_typed, each))  # without NULL where it is no group
+    return tuple(dict.fromkeys(row for row in found if row is not None and _typed(row) in possible))
+
+
+def _worked_out(keys: list[Named], name: str, value: Scalar | None) -> Values | None:
+    results = [image(key.expr, name, (value,)) for key in keys]
+    return None if None in results else tuple(result[0] for result in results if result is not None)
+
+
+def _typed(row: Values) -> tuple[tuple[str, Scalar | None], ...]:
+    return tuple((type(value).__name__, value) for value in row)
+
+
+# --- conditions that released values decide --------------------------------------------------------------------------
+
+
+def _known_later(keys: list[Named], node: Rows) -> Expr | None:
+    """What all rows meet of conditions that read holes and columns that are keys, said of the keys."""
+    names = {key.expr.name: Column(key.name, key.expr.type) for key in keys if isinstance(key.expr, Column)}
+    parts = [part for part in _with_holes(node) if columns_of(part) and columns_of(part) <= names.keys()]
+    said = tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in parts)
+    return conjunction(said) if said else None
+
+
+def _with_holes(node: Rows) -> tuple[Expr, ...]:
+    """Conditions with holes that every row of the relation meets, by the names of its columns."""
+    match node:
+        case Filter():
+            own = (p for p in conjuncts(node.condition) if any(isinstance(e, HoleValue | InHole) for e in walk(p)))
+            return (*_with_holes(node.input), *own)
+        case Project():
+            return _renamed(_with_holes(node.input), node.columns)
+        case PerUnit():
+            return _renamed(_with_holes(node.input), node.keys)
+        case Join():
+            return _with_holes(node.left) + (_with_holes(node.right) if node.kind is JoinKind.INNER else ())
+        case Mark():
+            return _with_holes(node.left)
+        case UnitWindow():
+            return _with_holes(node.input)
+        case SetOperation():
+            return _with_holes(node.left) if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT) else ()
+        case Expand() | Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def _renamed(parts: tuple[Expr, ...], columns: tuple[Named, ...]) -> tuple[Expr, ...]:
+    names = {c.expr.name: Column(c.name, c.expr.type) for c in columns if isinstance(c.expr, Column)}
+    kept = (part for part in parts if columns_of(part) <= names.keys())
+    return tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in kept)
