@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from dpsql.analysis.values import domain_of
 from dpsql.functions.record import NotWorkedOut
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
@@ -32,6 +33,7 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
+from dpsql.plan.walk import children
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT, Kind, Type, integer_range
 
@@ -44,6 +46,30 @@ def image(expr: Expr, column: str, values: tuple[Value, ...]) -> tuple[Value, ..
         return tuple(dict.fromkeys(_value(expr, {column: value}) for value in values))
     except NotWorkedOut:
         return None
+
+
+MOST_CHARACTERS = 10_000
+"""Of a text that is worked out when it is bound."""
+
+
+def constant(expr: Expr) -> Expr:
+    """A literal for arithmetic or a function of literals: conditions on it narrow, and patterns may be made of it."""
+    if not isinstance(expr, Call | Arithmetic) or not all(isinstance(child, Literal) for child in children(expr)):
+        return expr
+    if expr.type.kind is Kind.BOOLEAN or (isinstance(expr, Call) and _is_long(expr)):
+        return expr
+    try:
+        return Literal(_value(expr, {}), expr.type)
+    except NotWorkedOut:
+        return expr
+
+
+def _is_long(call: Call) -> bool:
+    """Whether the text could be long; a few functions within each other can make it longer than memory."""
+    if call.type.kind is not Kind.TEXT:
+        return False
+    claimed = FUNCTIONS[call.function].domain(call, tuple(domain_of(arg, {}) for arg in call.args))
+    return claimed.length is None or claimed.length > MOST_CHARACTERS
 
 
 def _value(expr: Expr, row: Mapping[str, Value]) -> Value:
@@ -144,7 +170,7 @@ def _cast(expr: Cast, row: Mapping[str, Value]) -> Value:
 
 
 def _call(expr: Call, row: Mapping[str, Value]) -> Value:
-    evaluate = FUNCTIONS[expr.function].evaluate
-    if evaluate is None or any(arg.type.is_float or arg.type.kind is Kind.DECIMAL for arg in expr.args):
+    function = FUNCTIONS[expr.function]
+    if function.evaluate is None or not function.agrees(tuple(arg.type for arg in expr.args)):
         raise NotWorkedOut
-    return evaluate(expr, [_value(arg, row) for arg in expr.args])
+    return function.evaluate(expr, [_value(arg, row) for arg in expr.args])

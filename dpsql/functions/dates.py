@@ -38,7 +38,7 @@ from dpsql.functions.formats import (
 from dpsql.functions.record import Domains, Fit, Form, Function, NotWorkedOut, Types, Value, literal_of, text_of
 from dpsql.functions.rules import MOST_VALUES, nullable
 from dpsql.plan.expr import Call
-from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.types import BIGINT, DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
 MOST_FORMAT = 100
@@ -292,6 +292,13 @@ def _date_domain(call: Call, args: Domains) -> Domain:
     return Domain(DATE, True)
 
 
+def _evaluate_date(call: Call, values: list[Value]) -> Value:
+    try:
+        return None if None in values else dt.date(*values)  # type: ignore[arg-type]
+    except (ValueError, OverflowError):  # such as 30 February
+        return None
+
+
 def _date_form(call: Call, args: list[str]) -> str:
     """Through text, whose cast is total; a year has four digits there, or it would be read as another."""
     year, month, day = args
@@ -313,6 +320,18 @@ def _from_epoch_form(call: Call, args: list[str]) -> str:
     first, last = "CAST('-62135596800' AS DOUBLE)", "CAST('253402300799' AS DOUBLE)"
     within = f"CASE WHEN {args[0]} BETWEEN {first} AND {last} THEN {args[0]} END"
     return f"CAST(make_timestamp(TRY_CAST({within} * CAST('1000000.0' AS DOUBLE) AS BIGINT)) AS TIMESTAMPTZ)"
+
+
+MOST_EPOCH = 4_000_000_000
+"""Seconds whose microseconds, and the steps to them, are exact in doubles."""
+
+
+def _evaluate_from_epoch(call: Call, values: list[Value]) -> Value:
+    if values[0] is None:
+        return None
+    if not isinstance(values[0], float) or not values[0].is_integer() or abs(values[0]) > MOST_EPOCH:
+        raise NotWorkedOut
+    return (EPOCH + dt.timedelta(seconds=int(values[0]))).replace(tzinfo=dt.UTC)
 
 
 def _formatted(name: str, example: str) -> Function:
@@ -339,6 +358,8 @@ DATES = (
     _formatted("strftime", "strftime(at, '%Y-%m')"),
     Function("strptime", "strptime(note, '%Y-%m-%d')", _read_fit, _read_domain, _read_form, 2, 2, frozenset({1}),
              _check_format, _evaluate_read),
-    Function("make_date", "make_date(nights, 1, 31)", _wholes, _date_domain, _date_form, 3, 3),
-    Function("to_timestamp", "to_timestamp(score)", _from_epoch_fit, _from_epoch_domain, _from_epoch_form),
+    Function("make_date", "make_date(nights, 1, 31)", _wholes, _date_domain, _date_form, 3, 3,
+             evaluate=_evaluate_date),
+    Function("to_timestamp", "to_timestamp(score)", _from_epoch_fit, _from_epoch_domain, _from_epoch_form,
+             evaluate=_evaluate_from_epoch, doubles=True),
 )  # fmt: skip

@@ -50,9 +50,15 @@ class Function:
     literals: frozenset[int] = frozenset()
     check: Callable[[Call], str | None] = lambda call: None  # what is wrong with the literals
     evaluate: Callable[[Call, list[Value]], Value] | None = None  # only where Python and every engine agree
+    doubles: bool = False  # whether that holds for doubles too
     meets: bool = False  # arguments become one type first
     shorter: Callable[[Call], Expr] = lambda call: call  # the same without the call, where it does nothing
     written: bool = True  # whether analysts may write it by this name
+
+    def agrees(self, types: Types) -> bool:
+        """Whether Python may work out results of such arguments."""
+        inexact = any(type_.kind is Kind.DECIMAL or (type_.is_float and not self.doubles) for type_ in types)
+        return self.evaluate is not None and not inexact
 
 
 def literal_of(call: Call, place: int) -> Value:
@@ -85,7 +91,7 @@ def call_domain(function: Function, call: Call, args: Domains) -> Domain:
     options = [(*arg.values, *((None,) if arg.nullable else ())) for arg in args if arg.values is not None]
     if function.evaluate is None or len(options) < len(args) or prod(map(len, options)) > MOST_EVALUATED:
         return claimed
-    if any(arg.type.is_float or arg.type.kind is Kind.DECIMAL for arg in args):
+    if not function.agrees(tuple(arg.type for arg in args)):
         return claimed
     try:
         found = tuple(dict.fromkeys(function.evaluate(call, list(row)) for row in product(*options)))

@@ -23,7 +23,7 @@ from dpsql.functions.calendar import (
     truncate,
 )
 from dpsql.functions.dates import in_calendar
-from dpsql.functions.record import Domains, Fit, Function, Types, text_of, whole_of
+from dpsql.functions.record import Domains, Fit, Function, NotWorkedOut, Types, Value, text_of, whole_of
 from dpsql.functions.rules import MOST_VALUES, nullable
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
@@ -31,6 +31,7 @@ from dpsql.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ
 
 MOST_YEARS = 10_000
 MOST_DAYS = 4_000_000  # more than the calendar has
+FIRST_MODERN = 1600
 
 _MONDAY, _NEW_YEAR = dt.datetime(2000, 1, 3), dt.datetime(2000, 1, 1)  # where engines start to count buckets
 
@@ -99,6 +100,27 @@ def _added(at: dt.datetime, interval: Interval) -> dt.datetime:
     return moved + dt.timedelta(days=interval.days, microseconds=interval.microseconds)
 
 
+def _evaluate_add(call: Call, values: list[Value]) -> Value:
+    at, interval = values[0], _interval(call, 1)
+    if at is None:
+        return None
+    assert isinstance(at, dt.date)
+    moment = at if isinstance(at, dt.datetime) else dt.datetime(at.year, at.month, at.day)
+    zone = moment.tzinfo
+    if zone is not None:
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+        # With a zone, engines add the parts in another order, and by a calendar that changed in 1582.
+        if moment.year < FIRST_MODERN or [interval.months, interval.days, interval.microseconds].count(0) < 2:
+            raise NotWorkedOut
+    try:
+        moved = _added(moment, interval)
+    except OverflowError:
+        raise NotWorkedOut from None
+    if zone is not None and moved.year < FIRST_MODERN:
+        raise NotWorkedOut
+    return moved if zone is None else moved.replace(tzinfo=dt.UTC)
+
+
 def _days_fit(types: Types) -> Fit | None:
     return Fit((DATE, BIGINT), DATE) if types[0] == DATE and types[1].is_integer else None
 
@@ -119,6 +141,17 @@ def _days_domain(call: Call, args: Domains) -> Domain:
     if lower > LAST_DAY or upper < FIRST_DAY:
         return Domain(DATE, True, values=())
     return Domain(DATE, nullable(args) or not inside, max(lower, Fraction(FIRST_DAY)), min(upper, Fraction(LAST_DAY)))
+
+
+def _evaluate_days(call: Call, values: list[Value]) -> Value:
+    day, days = values
+    if day is None or days is None:
+        return None
+    assert isinstance(day, dt.date) and isinstance(days, int)
+    try:
+        return day + dt.timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 # --- between two moments ---------------------------------------------------------------------------------------------
@@ -245,8 +278,9 @@ def _bucket(at: dt.datetime, interval: Interval) -> dt.datetime:
 
 SPANS = (
     Function("add_interval", "at + INTERVAL '1 month'", _add_fit, _add_domain, _add_form, 4, 4,
-             frozenset({1, 2, 3}), _check_interval(1), written=False),
-    Function("add_days", "born + 7", _days_fit, _days_domain, _days_form, 2, 2, written=False),
+             frozenset({1, 2, 3}), _check_interval(1), _evaluate_add, written=False),
+    Function("add_days", "born + 7", _days_fit, _days_domain, _days_form, 2, 2, evaluate=_evaluate_days,
+             written=False),
     Function("date_diff", "date_diff('day', at, CURRENT_DATE)", _between_fit, _between_domain, _between_form, 3, 3,
              frozenset({0}), _check_unit),
     Function("date_sub", "date_sub('month', at, CURRENT_DATE)", _between_fit, _between_domain, _between_form, 3, 3,

@@ -172,6 +172,11 @@ def _part(text: str, separator: str, place: int) -> str:
     return parts[index] if 0 <= index < len(parts) else ""
 
 
+def _concatenated(call: Call, values: list[Value]) -> Value:
+    """Beyond ASCII too: nothing is counted or changed."""
+    return None if None in values else "".join(str(value) for value in values)
+
+
 def _joined(call: Call, values: list[Value]) -> Value:
     return str(values[0]).join(str(value) for value in values[1:] if value is not None)
 
@@ -274,7 +279,7 @@ TEXTS = (
     _end("left", _left),
     _end("right", _right),
     Function("concat", "ward || '!'", _TEXTS, _added, _concat_form, 2, 20,
-             evaluate=_ascii(lambda *texts: "".join(texts))),
+             evaluate=_concatenated),
     Function("concat_ws", "concat_ws('-', ward, kind)", _TEXTS, _separated, _call(), 2, 20, frozenset({0}),
              _known_texts(0), _joined),
     Function("replace", "replace(ward, 'a', 'b')", _TEXTS, _sized(_replaced), _call(), 3, 3, frozenset({1, 2}),

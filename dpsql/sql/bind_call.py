@@ -8,8 +8,9 @@ from itertools import product
 
 from sqlglot import exp
 
+from dpsql.analysis.image import constant
 from dpsql.errors import TypeMismatch, UnknownFunction, Unsupported
-from dpsql.functions.record import Fit, Function, NotWorkedOut
+from dpsql.functions.record import Fit, Function
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import Call, Clip, Expr, Literal
 from dpsql.sql.coerce import coerce, convert_literal, meet, number_literal
@@ -49,7 +50,8 @@ def checked_call(name: str, args: list[Expr], node: exp.Expr, nodes: list[exp.Ex
     wrong = function.check(call)
     if wrong is not None:
         raise Unsupported(wrong, hint=f"For example: {function.example}.", span=span_of(node))
-    return _folded(function, call)
+    known = constant(call)
+    return known if isinstance(known, Literal) else function.shorter(call)
 
 
 def _fitting(function: Function, args: list[Expr], node: exp.Expr) -> Fit:
@@ -68,17 +70,6 @@ def _readings(arg: Expr, fixed: bool) -> tuple[Type, ...]:
     if fixed or not isinstance(arg, Literal) or arg.type != TEXT:
         return (arg.type,)
     return (TEXT, *(type_ for type_ in (BIGINT, DOUBLE, TIMESTAMP) if convert_literal(arg, type_) is not None))
-
-
-def _folded(function: Function, call: Call) -> Expr:
-    """A date made of literals is a literal, so that a condition on it narrows a column."""
-    literals = [arg.value for arg in call.args if isinstance(arg, Literal)]
-    if call.type.is_time and function.evaluate is not None and len(literals) == len(call.args):
-        try:
-            return Literal(function.evaluate(call, literals), call.type)
-        except NotWorkedOut:
-            pass
-    return function.shorter(call)
 
 
 def clip(args: list[Expr], node: exp.Expr) -> Expr:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.analysis.image import constant
 from dpsql.errors import GroupingError, TypeMismatch, Unsupported
 from dpsql.plan.expr import Arithmetic, Case, Cast, Expr, IsNull, Literal, Not
 from dpsql.sql import bind_time, bind_truth, bind_words
@@ -29,6 +30,7 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 
 def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
     """The plan expression of a tree over the columns in scope."""
+    node = without_select(node)
     if scope.inner is not None and is_inner(node):
         return scope.inner(node)
     if isinstance(node, exp.Column):
@@ -47,6 +49,20 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
 
 def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
     return bind_truth.condition(node, lambda part: bind_expr(part, scope))
+
+
+def without_select(node: exp.Expr) -> exp.Expr:
+    """(SELECT x) without any rows to choose from is x; BI tools write their relative filters so."""
+    inner = node
+    while isinstance(inner, exp.Subquery) and not any(value for field, value in inner.args.items() if field != "this"):
+        inner = inner.this
+    if inner is node or not isinstance(inner, exp.Select) or len(inner.expressions) != 1:
+        return node
+    item = inner.expressions[0].unalias()
+    rows = any(value for field, value in inner.args.items() if field != "expressions")
+    if rows or item.is_star or item.find(exp.AggFunc, exp.Window) is not None:
+        return node
+    return without_select(item)
 
 
 def is_inner(node: exp.Expr) -> bool:
@@ -111,7 +127,7 @@ def _arithmetic(node: exp.Expr, bind: Bind) -> Expr:
             raise TypeMismatch(f"arithmetic needs numbers, not {arg.type}", span=span_of(part))
     left, right = args
     if left.type.is_integer and right.type.is_integer:
-        return fold(Arithmetic("//" if op == "/" else op, left, right, BIGINT))
+        return constant(fold(Arithmetic("//" if op == "/" else op, left, right, BIGINT)))
     if op in ("//", "%"):
         raise TypeMismatch(f"{op} needs whole numbers", span=span_of(node))
     return fold(Arithmetic(op, left, right, DOUBLE))

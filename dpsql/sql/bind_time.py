@@ -14,7 +14,7 @@ from dpsql.plan.expr import Arithmetic, Cast, Expr, Literal
 from dpsql.sql.bind_call import checked_call
 from dpsql.sql.coerce import coerce
 from dpsql.sql.dialect import only, span_of
-from dpsql.sql.intervals import is_interval, read_interval
+from dpsql.sql.intervals import is_interval, read_interval, whole_number
 from dpsql.sql.spellings import FORMAT, PARTS
 from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
 
@@ -114,7 +114,7 @@ def _days(node: exp.Expr, bind: Bind) -> Expr | None:
         return None
     sides = (product.this, product.expression)
     factor, span = sides if is_interval(sides[1]) else (sides[1], sides[0])
-    if isinstance(factor.unnest(), exp.Literal):
+    if whole_number(factor) is not None or isinstance(factor.unnest(), exp.Literal):
         return None
     number, interval = bind(factor), read_interval(span)
     if not number.type.is_integer or interval.months or interval.microseconds:

@@ -1,4 +1,4 @@
-"""INTERVAL literals: text to months, days and microseconds, as PostgreSQL reads it."""
+"""Intervals of literals: text to months, days and microseconds, as PostgreSQL reads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AMOUNT = re.compile(r"([+-]?\d{1,12}(?:\.\d{1,9})?)\s*([a-zA-Z]+)?")
 def is_interval(node: exp.Expr) -> bool:
     """Whether the node is an interval, or a number of them."""
     inner = node.unnest()
-    if isinstance(inner, exp.Interval):
+    if isinstance(inner, exp.Interval | exp.MakeInterval):
         return True
     if isinstance(inner, exp.Cast):
         return bool(inner.to.is_type(exp.DType.INTERVAL))
@@ -35,18 +35,54 @@ def read_interval(node: exp.Expr) -> Interval:
         return _times(read_interval(inner.this), -1)
     if isinstance(inner, exp.Mul):
         factor, span = (inner.expression, inner.this) if is_interval(inner.this) else (inner.this, inner.expression)
-        if isinstance(factor, exp.Literal) and not factor.is_string and factor.name.isdigit():
-            return _times(read_interval(span), int(factor.name))
-    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
+        number = whole_number(factor)
+        if number is not None:
+            return _times(read_interval(span), number)
+    if isinstance(inner, exp.Cast) and (text := _text(inner.this)) is not None:
         only(inner, "this", "to")
-        return _read(inner.this.name, None, inner)
-    if isinstance(inner, exp.Interval) and isinstance(inner.this, exp.Literal | exp.Neg):
+        return _read(text, None, inner)
+    if isinstance(inner, exp.Interval) and (text := _text(inner.this)) is not None:
         only(inner, "this", "unit")
         unit = inner.args.get("unit")
-        text = inner.this.name if isinstance(inner.this, exp.Literal) else f"-{inner.this.this.name}"
         if unit is None or isinstance(unit, exp.Var):
             return _read(text, unit.name if unit is not None else None, inner)
+    if isinstance(inner, exp.MakeInterval):
+        return _read(" ".join(_amount(name, value) for name, value in inner.args.items() if value), None, inner)
     raise _unreadable(node)
+
+
+def whole_number(node: exp.Expr) -> int | None:
+    """The number that a literal is, with its sign."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Neg):
+        number = whole_number(inner.this)
+        return None if number is None else -number
+    plain = isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdigit()
+    return int(inner.name) if plain else None
+
+
+def _text(node: exp.Expr) -> str | None:
+    """What literals spell together: '10 days', 10 || ' days', concat('10', ' days')."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Literal):
+        return str(inner.name)
+    if isinstance(inner, exp.Neg):
+        text = _text(inner.this) if isinstance(inner.this, exp.Literal) else None
+        return None if text is None else f"-{text}"
+    if not isinstance(inner, exp.DPipe | exp.Concat):
+        return None
+    parts = [_text(part) for part in (inner.expressions or (inner.this, inner.expression))]
+    return None if None in parts else "".join(part for part in parts if part is not None)
+
+
+def _amount(name: str, node: exp.Expr) -> str:
+    """An argument of make_interval: days => 10, or the fourth."""
+    if isinstance(node, exp.Kwarg | exp.PropertyEQ):
+        name, node = node.this.name, node.expression
+    text = _text(node)
+    if text is None:
+        raise _unreadable(node)
+    return f"{text} {name}"
 
 
 def _times(interval: Interval, factor: int) -> Interval:

@@ -62,7 +62,7 @@ SELECT COUNT(*) FROM visits WHERE lower(ward) LIKE 'a%' AND length(trim(note)) >
 ---- plan
 Aggregate
   - count rows
-  Filter like(lower(ward), 'a%') and (length(trim(note)) > 3) and (cast(coalesce(score, 0) as bigint) = abs(-3)) and (not ilike(substring(ward, 1, 2), 'b_')) and (round(cost, 1) < ceil(cost))
+  Filter like(lower(ward), 'a%') and (length(trim(note)) > 3) and (coalesce(score, 0) = 3) and (not ilike(substring(ward, 1, 2), 'b_')) and (round(cost, 1) < ceil(cost))
     Table visits (unit bigint)
 
 -- case: clip has its own bounds
