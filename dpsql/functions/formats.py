@@ -205,8 +205,11 @@ def printed_form(pieces: tuple[Piece, ...], arg: str) -> str:
 
 
 def finest(pieces: tuple[Piece, ...]) -> str:
-    """The finest period that the format tells apart."""
-    return max((piece.unit for piece in pieces if piece.unit), key=TRUNCATIONS.index, default="year")
+    """The finest period that the format tells apart; a week may lie in two months, so beside them it is days."""
+    units = {piece.unit for piece in pieces if piece.unit}
+    if "week" in units and units & {"month", "quarter", "year"}:
+        units.add("day")
+    return max(units, key=TRUNCATIONS.index, default="year")
 
 
 def cycle(pieces: tuple[Piece, ...]) -> list[dt.datetime] | None:

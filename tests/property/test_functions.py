@@ -39,7 +39,7 @@ ONE_TEXT = ("lower", "upper", "initcap", "trim", "ltrim", "rtrim", "length", "oc
 TWO_TEXTS = ("strpos", "starts_with", "ends_with", "contains")
 DATES = ("e", "f", "p", "q", "o", "p::date", "q + INTERVAL '1 month'")
 FORMATS = ("YYYY-MM", "YYYY-MM-DD HH24:MI:SS", "Mon YYYY", "FMMonth", "Month", "DAY", "Dy", "D", "ID", "Q", "YYYY-Q",
-           "IYYY-IW", "WW W", "HH12:MI AM", "US", "MS", "DDD", "FMDD.FMMM.YY", "MM/DD", '"Q"Q "of" YYYY', "pm",
+           "IYYY-IW", "YYYY-IW", "MM IW", "WW W", "HH12:MI AM", "US", "MS", "DDD", "FMDD.FMMM.YY", "MM/DD", '"Q"Q "of" YYYY', "pm",
            "")  # fmt: skip
 PATTERNS = ("a", "^a.b$", "[a-c]+", "(a|b)*", r"\d{2,4}-\d+", "[[:alpha:]]", "[^a]", r"\\", "a+?", r"\(", "x{12}",
     ".", "")
