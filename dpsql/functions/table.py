@@ -9,7 +9,10 @@ from dpsql.functions.patterns import PATTERNS
 from dpsql.functions.record import Function
 from dpsql.functions.spans import SPANS
 from dpsql.functions.text import TEXTS
+from dpsql.functions.zones import ZONED
 
 FUNCTIONS: dict[str, Function] = {
-    function.name: function for family in (LOGIC, NUMBERS, TEXTS, PATTERNS, DATES, SPANS) for function in family
+    function.name: function
+    for family in (LOGIC, NUMBERS, TEXTS, PATTERNS, DATES, SPANS, ZONED)
+    for function in family
 }

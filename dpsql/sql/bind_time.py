@@ -10,13 +10,14 @@ from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.functions.calendar import EXTRACTIONS, TRUNCATIONS, part_name
 from dpsql.functions.formats import UnknownFormat, directives, postgres_pieces
 from dpsql.functions.spans import Interval
+from dpsql.functions.zones import UTC, close_zones, zone_name
 from dpsql.plan.expr import Arithmetic, Cast, Expr, Literal
 from dpsql.sql.bind_call import checked_call
 from dpsql.sql.coerce import coerce
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.intervals import is_interval, read_interval, whole_number
 from dpsql.sql.spellings import FORMAT, PARTS
-from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind
+from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 Bind = Callable[[exp.Expr], Expr]
 
@@ -237,10 +238,26 @@ def at_time_zone(node: exp.Expr, bind: Bind) -> Expr:
 
 
 def in_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
-    if not isinstance(zone, exp.Literal) or zone.name.lower() not in ("utc", "etc/utc", "gmt", "z"):
-        raise Unsupported("only the time zone 'UTC' is supported over private rows", span=span_of(zone))
-    if arg.type.kind is Kind.TIMESTAMPTZ:
-        return coerce(arg, TIMESTAMP, node)
-    if arg.type.is_time:
-        return coerce(arg, TIMESTAMPTZ, node)
-    raise TypeMismatch(f"AT TIME ZONE needs a timestamp, not {arg.type}", span=span_of(node))
+    """With a zone, the local time there; without one, the moment that a local time is. A day is its midnight in UTC."""
+    if not isinstance(zone, exp.Literal) or not zone.is_string:
+        raise Unsupported("a time zone must be a literal", hint="For example: admitted AT TIME ZONE 'Europe/Berlin'.",
+                          span=span_of(zone) or span_of(node))  # fmt: skip
+    if isinstance(arg, Literal) and arg.type == TEXT:
+        arg = coerce(arg, TIMESTAMPTZ, node)
+    if not arg.type.is_time:
+        raise TypeMismatch(f"AT TIME ZONE needs a timestamp, not {arg.type}", span=span_of(node))
+    if arg.type == DATE:
+        arg = coerce(arg, TIMESTAMPTZ, node)
+    if zone.name.strip().lower() in UTC:
+        return coerce(arg, TIMESTAMP if arg.type == TIMESTAMPTZ else TIMESTAMPTZ, node)
+    name = zone_name(zone.name)
+    if name is None:
+        raise _no_zone(zone)
+    return checked_call("timezone", [Literal(name, TEXT), arg], node)
+
+
+def _no_zone(zone: exp.Expr) -> Unsupported:
+    close = close_zones(zone.name)
+    names = " or ".join(f"'{name}'" for name in close)
+    hint = f"Perhaps you meant {names}." if close else "Zones have the names of IANA's list, such as 'Europe/Berlin'."
+    return Unsupported(f'there is no time zone "{zone.name}"', hint=hint, span=span_of(zone))

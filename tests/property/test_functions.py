@@ -41,6 +41,8 @@ DATES = ("e", "f", "p", "q", "o", "p::date", "q + INTERVAL '1 month'")
 FORMATS = ("YYYY-MM", "YYYY-MM-DD HH24:MI:SS", "Mon YYYY", "FMMonth", "Month", "DAY", "Dy", "D", "ID", "Q", "YYYY-Q",
            "IYYY-IW", "YYYY-IW", "MM IW", "WW W", "HH12:MI AM", "US", "MS", "DDD", "FMDD.FMMM.YY", "MM/DD", '"Q"Q "of" YYYY', "pm",
            "")  # fmt: skip
+ZONES = ("Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Apia", "Asia/Manila", "America/Juneau",
+         "Asia/Kathmandu", "Africa/Monrovia", "Etc/GMT+12", "Antarctica/Troll", "Australia/Lord_Howe")  # fmt: skip
 PATTERNS = ("a", "^a.b$", "[a-c]+", "(a|b)*", r"\d{2,4}-\d+", "[[:alpha:]]", "[^a]", r"\\", "a+?", r"\(", "x{12}",
     ".", "")
 
@@ -107,6 +109,10 @@ EXPRESSIONS = [
       ("e", "timestamptz"), ("o", "timestamp"), ("p", "text"), ("h", "text"), ("u", "text"), ("q", "timestamptz"),
       ("f", "timestamptz"))),
     "o AT TIME ZONE 'UTC'", "p AT TIME ZONE 'UTC'", "timezone('UTC', o)", "pi()",
+    *(f"({x}) AT TIME ZONE '{zone}'" for x in DATES for zone in ZONES),
+    *(f"date_trunc('day', q AT TIME ZONE 'UTC' AT TIME ZONE '{zone}')" for zone in ZONES),
+    *(f"CAST(q AT TIME ZONE 'utc' AT TIME ZONE '{zone}' AS date)" for zone in ZONES),
+    "extract(hour FROM o AT TIME ZONE 'Asia/Kathmandu')", "to_char(o AT TIME ZONE 'america/new_york', 'YYYY-MM')",
     "CASE WHEN x > 100 THEN 100 WHEN x < 0 THEN 0 ELSE x END",
     "CASE WHEN i IS NULL THEN 0 WHEN i > 9 THEN 9 WHEN i < 0 THEN 0 ELSE i END",
     "CASE WHEN x * 2 > 100 THEN 100 WHEN x * 2 < 0 OR x IS NULL THEN 0 ELSE x * 2 END", "greatest(least(x, 100), 0)",
@@ -292,7 +298,8 @@ REFUSED = (
     "extract(year FROM h)", "date_trunc('eon', p)", "time_bucket(INTERVAL '0 days', p)",
     "time_bucket(INTERVAL '1 month 1 day', p)",
     "p + INTERVAL '20000 years'", "p + INTERVAL '1.5 months'", "log(0.5, x)", "log(y, x)", "width_bucket(x, 1, 1, 5)",
-    "width_bucket(x, 0, 1, 100000)", "round(x, 99)", "round(x, n)", "p AT TIME ZONE 'Europe/Paris'", "CAST(p AS int)",
+    "width_bucket(x, 0, 1, 100000)", "round(x, 99)", "round(x, n)", "p AT TIME ZONE 'Europe/Pariss'",
+    "p AT TIME ZONE t", "h AT TIME ZONE 'Europe/Paris'", "CAST(p AS int)",
     "CAST(x AS boolean)",
     "date_diff('day', t, p)", "(n, k) < (1, 'a')", "(n, k) = (1, 'a', 2)", "x << 1", "t COLLATE \"de\"",
     "INTERVAL '1 day'", "random()",
