@@ -55,6 +55,10 @@ class Type:
         return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
 
     @property
+    def is_span(self) -> bool:
+        return self == SPAN
+
+    @property
     def is_time(self) -> bool:
         return self.kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -74,6 +78,9 @@ TIMESTAMP = Type(Kind.TIMESTAMP)
 TIMESTAMPTZ = Type(Kind.TIMESTAMPTZ)
 TIME = Type(Kind.TIME)
 INTERVAL = Type(Kind.INTERVAL)
+SPAN = Type(Kind.INTERVAL, 6)
+"""An interval that was worked out over private rows: whole microseconds, kept in 64 bits. A month is 30 days in it, as
+in comparisons of intervals."""
 UUID = Type(Kind.UUID)
 
 _SPELLINGS = {

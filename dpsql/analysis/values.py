@@ -116,7 +116,7 @@ def _operands(expr: Compare | InList) -> tuple[Expr, ...]:
 def _literal(literal: Literal) -> Domain:
     if literal.value is None:
         return Domain(literal.type, True, values=())
-    if literal.type.is_number or literal.type.is_time:
+    if literal.type.is_number or literal.type.is_time or literal.type.is_span:
         number = to_number(literal.value)
         return Domain(literal.type, False, number, number, (literal.value,), exact=not literal.type.is_float)
     length = len(literal.value) if isinstance(literal.value, str) else None

@@ -28,11 +28,12 @@ from dpsql.plan.measures import (
     VarianceValues,
 )
 from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.bind_span import seconds
 from dpsql.sql.choices import NAMED_CHOICES, bind_choice, bind_within_group, is_choice
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, Type, sum_type
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Type, sum_type
 
 ANSWERED = (
     "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
@@ -202,7 +203,7 @@ def _summed(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "m
             raise TypeMismatch(f"{spelled(node)} takes one number", span=span)
         number = _comparable(_number(arg.expressions[0], scope, spelled(node)))
         return DistinctValues(function, (number,), span, _text(arg.expressions[0]))
-    number = _number(arg, scope, spelled(node))
+    number = _number(arg, scope, spelled(node), spans=True)
     return (SumValues if function == "sum" else MeanValues)(number, span, _text(arg))
 
 
@@ -240,16 +241,49 @@ def _only_argument(node: exp.Expr) -> exp.Expr:
     return node.expressions[0]  # type: ignore[no-any-return]
 
 
-def _number(node: exp.Expr | None, scope: Scope, what: str) -> Expr:
+def _number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = False) -> Expr:
+    """`spans`: an interval will do, as its seconds."""
     if node is None:
         raise TypeMismatch(f"{what} needs an argument")
     if isinstance(node, exp.Distinct | exp.Order):
         word = "DISTINCT" if isinstance(node, exp.Distinct) else "ORDER BY"
         raise Unsupported(f"{word} within {what} is not supported", hint="Leave it out.", span=span_of(node))
     arg = number_literal(bind_expr(node, scope), node)
+    if arg.type.is_span and spans:
+        return seconds(arg, node)
     if not arg.type.is_number:
-        raise TypeMismatch(f"{what} needs numbers, not {arg.type}", span=span_of(node))
+        raise TypeMismatch(f"{what} needs numbers, not {arg.type}", hint=_instead(arg.type, node, what),
+                           span=span_of(node))  # fmt: skip
     return arg
+
+
+def _instead(type_: Type, node: exp.Expr, what: str) -> str | None:
+    function, text = what.removesuffix("()"), _text(node)
+    if type_.is_span:
+        return f"{function}(EXTRACT(epoch FROM {text})) is in seconds."
+    if type_ == BOOLEAN:
+        return f"COUNT(*) FILTER (WHERE {text}) counts the rows where it is true."
+    if type_.is_time:
+        return f"MEDIAN({text}), MIN({text}) and MAX({text}) are for dates; COUNT({text}) counts them."
+    if type_ == TEXT:
+        return f"COUNT({text}) counts them, COUNT(DISTINCT {text}) how many different ones there are."
+    return f"COUNT({text}) counts them."
+
+
+def gives_interval(node: exp.Expr, scope: Scope) -> bool:
+    """Whether an aggregate of this node's is an interval: a sum, mean, end or quantile of intervals."""
+    match node:
+        case exp.Filter():
+            return gives_interval(node.this, scope)
+        case exp.WithinGroup():
+            arg = node.expression.expressions[0].this
+        case exp.Sum() | exp.Avg() | exp.Min() | exp.Max() | exp.Median() | exp.Quantile() | exp.ApproxQuantile():
+            arg = node.this
+        case exp.Anonymous() if node.expressions and _name(node) in ("mean", "quantile_cont", "quantile_disc"):
+            arg = node.expressions[0]
+        case _:
+            return False
+    return not isinstance(arg, exp.Distinct) and bind_expr(arg, scope).type.is_span
 
 
 def _text(node: exp.Expr) -> str:

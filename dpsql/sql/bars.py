@@ -25,9 +25,10 @@ class BlockColumns:
     as_key: Callable[[exp.Expr], Expr | None]
     value: Callable[[exp.Expr], exp.Expr]
     refer: References
+    interval: Callable[[exp.Expr], bool]  # an aggregate that is an interval: there is no arithmetic of its bars
 
     def measure(self, node: exp.Expr) -> int | None:
-        if not is_aggregate(node):
+        if not is_aggregate(node) or self.interval(node):
             return None
         measure = self.register(node)
         return self.measures.index(measure) if has_error(measure) else None

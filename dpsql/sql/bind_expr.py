@@ -14,6 +14,7 @@ from dpsql.errors import GroupingError, TypeMismatch, Unsupported
 from dpsql.plan.expr import Arithmetic, Case, Cast, Expr, IsNull, Literal, Not
 from dpsql.sql import bind_time, bind_truth, bind_words
 from dpsql.sql.bind_call import checked_call, clip, unknown_function
+from dpsql.sql.bind_span import interval_literal
 from dpsql.sql.bind_truth import COMPARISONS, Bind
 from dpsql.sql.casts import bind_cast, cast_to
 from dpsql.sql.coerce import bind_literal, coerce, meet, number_literal
@@ -21,7 +22,7 @@ from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.intervals import is_interval
 from dpsql.sql.names import Scope
 from dpsql.sql.spellings import BARE, BARE_PARTS, NAMED, PARTS
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, Kind, integer_range
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, TEXT, TIMESTAMP, Kind, integer_range
 
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
@@ -39,6 +40,8 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
     def bind(part: exp.Expr) -> Expr:
         return bind_expr(part, scope)
 
+    if is_interval(node):
+        return interval_literal(node)
     for kind, binder in _BINDERS.items():
         if isinstance(node, kind):
             return binder(node, bind)
@@ -87,9 +90,6 @@ def _refused(node: exp.Expr) -> Exception:
         )
     if is_inner(node) or isinstance(node, exp.Any | exp.All):
         return Unsupported("a sub-select cannot stand here yet", span=span_of(node))
-    if is_interval(node):
-        return Unsupported("an interval must be added to a date", hint="For example: at + INTERVAL '1 day'.",
-                           span=span_of(node))  # fmt: skip
     if not isinstance(node, exp.Func) or isinstance(node, exp.Collate):
         return Unsupported(f"{spelled(node)} is not supported over private rows", span=span_of(node))
     return unknown_function(node)
@@ -103,7 +103,7 @@ def _column(node: exp.Column, scope: Scope) -> Expr:
     if isinstance(node.this, exp.Star):
         raise Unsupported("* cannot stand here", span=span_of(node))
     column = scope.resolve(node).column
-    if column.type.kind is Kind.INTERVAL:
+    if column.type == INTERVAL:
         raise Unsupported("columns of type interval are not supported yet", span=span_of(node))
     # 128-bit arithmetic could overflow: such columns are read as 64-bit ones, NULL where they do not fit.
     return Cast(column, BIGINT) if column.type.kind is Kind.HUGEINT else column
@@ -149,8 +149,6 @@ def fold(expr: Arithmetic) -> Expr:
 
 def _neg(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this")
-    if is_interval(node):
-        raise _refused(node)
     arg = number_literal(bind(node.this), node.this)
     if isinstance(arg, Literal) and isinstance(arg.value, int | float | Decimal) and arg.type.is_number:
         return Literal(-arg.value, arg.type)

@@ -13,6 +13,7 @@ from dpsql.functions.spans import Interval
 from dpsql.functions.zones import UTC, close_zones, zone_name
 from dpsql.plan.expr import Arithmetic, Cast, Expr, Literal
 from dpsql.sql.bind_call import checked_call
+from dpsql.sql.bind_span import difference, extracted_part
 from dpsql.sql.coerce import coerce
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.intervals import is_interval, read_interval, whole_number
@@ -20,8 +21,6 @@ from dpsql.sql.spellings import FORMAT, PARTS
 from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 Bind = Callable[[exp.Expr], Expr]
-
-_DIFFERENCE = "Ask for DATE_DIFF('hour', from, to), or EXTRACT(epoch FROM to - from) for seconds."
 
 
 def _part(node: exp.Expr, known: tuple[str, ...], what: str) -> Literal:
@@ -39,13 +38,15 @@ def extract(node: exp.Expr, bind: Bind) -> Expr:
     if isinstance(inner, exp.Anonymous) and inner.name.lower() == "age":
         return _age_part(part, inner, bind)
     if isinstance(inner, exp.Sub) and not is_interval(inner.expression):
-        found = _difference_part(part, inner, bind)
-        if found is not None:
-            return found
+        days = _days_between(part, inner, bind)
+        if days is not None:
+            return days
     return extracted(part, bind(node.expression), node)
 
 
 def extracted(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
+    if arg.type.is_span:
+        return extracted_part(part, arg, node)
     return checked_call("epoch", [arg], node) if part.value == "epoch" else checked_call("extract", [part, arg], node)
 
 
@@ -61,17 +62,14 @@ def _age_part(part: Literal, node: exp.Anonymous, bind: Bind) -> Expr:
     return checked_call("age", [part, *(bind(arg) for arg in node.expressions)], node)
 
 
-def _difference_part(part: Literal, node: exp.Expr, bind: Bind) -> Expr | None:
+def _days_between(part: Literal, node: exp.Expr, bind: Bind) -> Expr | None:
+    """EXTRACT(day FROM one date - another): DuckDB has it; the difference is a number in PostgreSQL already."""
     nodes = [node.this, node.expression]
     end, start = both_times([bind(n) for n in nodes], nodes)
-    if not (end.type.is_time and start.type.is_time):
+    if not end.type == start.type == DATE:
         return None
-    if part.value == "epoch":
-        return checked_call("seconds_between", [end, start], node)
-    if part.value == "day":
-        return checked_call("date_sub", [part, start, end], node)
-    raise Unsupported(f"EXTRACT({part.value} FROM a difference) is not supported", hint=_DIFFERENCE,
-                      span=span_of(node))  # fmt: skip
+    name, args = ("seconds_between", [end, start]) if part.value == "epoch" else ("date_sub", [part, start, end])
+    return checked_call(name, args, node) if part.value in ("epoch", "day") else None
 
 
 def both_times(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr, Expr]:
@@ -148,8 +146,7 @@ def date_sum(op: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
         days = right if op == "+" else Arithmetic("-", Literal(0, BIGINT), right, BIGINT)
         return checked_call("add_days", [left, days], node)
     if op == "-" and left.type.is_time and right.type.is_time:
-        raise Unsupported("the difference of timestamps is an interval, which is not supported", hint=_DIFFERENCE,
-                          span=span_of(node))  # fmt: skip
+        return difference(left, right, node)
     hint = "Add an interval: at + INTERVAL '1 day'." if right.type.is_number else None
     raise TypeMismatch(f"{left.type} {op} {right.type} is not supported", hint=hint, span=span_of(node))
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.plan.expr import FALSE, And, Call, Compare, Expr, InList, IsNull, Literal, Not, Or
 from dpsql.sql.bind_call import checked_call
+from dpsql.sql.bind_span import bind_compared
 from dpsql.sql.coerce import meet
 from dpsql.sql.dialect import only, span_of
 from dpsql.types import BOOLEAN, TEXT
@@ -43,7 +44,7 @@ def compare(node: exp.Expr, bind: Bind) -> Expr:
 
 def compared(op: str, left: exp.Expr, right: exp.Expr, bind: Bind) -> Expr:
     nodes = [left, right]
-    (one, other), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    (one, other), _ = meet(bind_compared(nodes, bind), nodes, "comparison")
     return Compare(op, one, other)
 
 
@@ -124,7 +125,7 @@ def in_(node: exp.Expr, bind: Bind) -> Expr:
 
 def _in_values(left: exp.Expr, right: list[exp.Expr], bind: Bind) -> Expr:
     nodes = [left, *right]
-    (arg, *values), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    (arg, *values), _ = meet(bind_compared(nodes, bind), nodes, "comparison")
     literals = tuple(dict.fromkeys(v for v in values if isinstance(v, Literal)))
     known = tuple(value for value in literals if value.value is not None)
     parts: list[Expr] = [InList(arg, known)] if known else []
@@ -137,7 +138,7 @@ def _in_values(left: exp.Expr, right: list[exp.Expr], bind: Bind) -> Expr:
 def between(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this", "low", "high", "symmetric")
     nodes = [node.this, node.args["low"], node.args["high"]]
-    (arg, low, high), _ = meet([bind(n) for n in nodes], nodes, "comparison")
+    (arg, low, high), _ = meet(bind_compared(nodes, bind), nodes, "comparison")
     forward = And((Compare(">=", arg, low), Compare("<=", arg, high)))
     if not node.args.get("symmetric"):
         return forward

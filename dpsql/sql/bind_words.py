@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpsql.errors import Unsupported
+from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.functions.regex import Malformed, check
 from dpsql.plan.expr import Call, Cast, Expr, Literal
 from dpsql.sql.bind_call import checked_call
@@ -61,6 +61,8 @@ def concat(node: exp.Expr, bind: Bind) -> Expr:
 def _text(arg: Expr) -> Expr:
     if arg.type == TEXT:
         return arg
+    if arg.type.is_span:
+        raise TypeMismatch("an interval has no text here", hint="EXTRACT(epoch FROM to - from) is a number.")
     converted = convert_literal(arg, TEXT) if isinstance(arg, Literal) else None
     return converted or Cast(arg, TEXT)
 

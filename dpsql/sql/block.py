@@ -13,10 +13,11 @@ from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Named
-from dpsql.sql.aggregates import bind_measure, holds_aggregate, is_aggregate
+from dpsql.sql.aggregates import bind_measure, gives_interval, holds_aggregate, is_aggregate
 from dpsql.sql.bars import BlockColumns, has_error, no_bars
 from dpsql.sql.bind import Binder, star_columns
 from dpsql.sql.bind_expr import bind_expr
+from dpsql.sql.bind_span import interval_of
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.errorbars import Bars, NoBars, propagate
 from dpsql.sql.grouping import grouping_sets
@@ -113,7 +114,7 @@ class ReleaseBlock:
         if group is None:
             if distinct is None or over_groups:
                 return []
-            return _unique([bind_expr(item.this, self._scope) for item in self._items])
+            return _unique([_key(bind_expr(item.this, self._scope), item) for item in self._items])
         only(group, "expressions", "all")
         if group.args.get("all") and group.expressions:
             raise InvalidSyntax("GROUP BY ALL takes no further keys", span=span_of(group.expressions[0]))
@@ -130,9 +131,9 @@ class ReleaseBlock:
             raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
         written = _written(node)
         if written is None:
-            return bind_expr(node, self._scope)
+            return _key(bind_expr(node, self._scope), node)
         if written not in self._written_keys:
-            key = self._written_keys[written] = bind_expr(node, self._scope)
+            key = self._written_keys[written] = _key(bind_expr(node, self._scope), node)
             self._written_keys[_written(node) or written] = key  # binding puts other names into a sub-select
         return self._written_keys[written]
 
@@ -229,7 +230,8 @@ class ReleaseBlock:
         if bar is not None:
             return bar
         if is_aggregate(node):
-            return self._refer.value(self._register(node))
+            value = self._refer.value(self._register(node))
+            return interval_of(value) if self._is_interval(node) else value
         key = self._as_key(node)
         if key is not None:
             return self._refer.key(key)
@@ -267,6 +269,9 @@ class ReleaseBlock:
             hint=f"Add it to GROUP BY, or write {_aggregates_of(found)}.",
             span=span_of(node),
         )
+
+    def _is_interval(self, node: exp.Expr) -> bool:
+        return gives_interval(node, self._scope)
 
     def _unknown(self, node: exp.Column) -> bool:
         return self._scope.lookup(node) is None
@@ -309,7 +314,8 @@ class ReleaseBlock:
             if not has_error(measure):
                 return NoBars(node)
             return Bars(*(self._refer.error(kind, measure) for kind in ("stderr", "low", "high")))
-        return propagate(node, BlockColumns(self._measures, self._register, self._as_key, self._post, self._refer))
+        return propagate(node, BlockColumns(self._measures, self._register, self._as_key, self._post, self._refer,
+                                            self._is_interval))  # fmt: skip
 
     def _without_aliases(self, node: exp.Expr, inside: frozenset[str] = frozenset()) -> exp.Expr:
         """The expression with the aliases of this SELECT written out."""
@@ -341,6 +347,13 @@ def _aggregates_of(column: BoundColumn) -> str:
     if column.column.type.is_number:
         return f"SUM({column.name}), AVG({column.name}) or COUNT({column.name})"
     return f"COUNT({column.name})"
+
+
+def _key(key: Expr, node: exp.Expr) -> Expr:
+    if key.type.is_span:
+        raise Unsupported("an interval cannot be a key of GROUP BY",
+                          hint="Group by whole days: EXTRACT(day FROM to - from).", span=span_of(node))  # fmt: skip
+    return key
 
 
 def _unique(exprs: list[Expr]) -> list[Expr]:

@@ -57,6 +57,8 @@ def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
 
 
 def castable(source: Type, target: Type) -> bool:
+    if Kind.INTERVAL in (source.kind, target.kind):
+        return False
     if Kind.TEXT in (source.kind, target.kind):
         return True
     if source.is_number and target.is_number:

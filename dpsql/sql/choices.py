@@ -10,6 +10,7 @@ from dpsql.errors import InvalidParameter, TypeMismatch, Unsupported
 from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Extreme, Frequent, Measure, Quantile
 from dpsql.sql.bind_expr import bind_expr
+from dpsql.sql.bind_span import seconds
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
@@ -95,6 +96,9 @@ def _quantile(
 ) -> Measure:
     bound = _ordered(arg, scope, node)
     is_list = isinstance(at, exp.Array)
+    if is_list and bind_expr(arg, scope).type.is_span:
+        raise Unsupported("a list of intervals is not supported",
+                          hint=f"EXTRACT(epoch FROM {_text(arg)}) is in seconds.", span=span_of(node))  # fmt: skip
     fractions = tuple(_fraction(part, node) for part in (at.expressions if isinstance(at, exp.Array) else [at]))
     if not 1 <= len(fractions) <= MOST_FRACTIONS:
         raise InvalidParameter(f"there must be 1 to {MOST_FRACTIONS} fractions", span=span_of(node))
@@ -129,6 +133,9 @@ def _frequent(node: exp.Expr, arg: exp.Expr | None, most: int | None, shape: str
     if arg is None:
         raise TypeMismatch(f"{spelled(node)} takes one argument", hint="For example: MODE(ward).", span=span_of(node))
     bound = _argument(arg, scope, node)
+    if bound.type.is_span:
+        raise Unsupported(f"{spelled(node)} of an interval is not supported",
+                          hint=f"EXTRACT(day FROM {_text(arg)}) gives whole days.", span=span_of(node))  # fmt: skip
     span, text = span_of(node), _text(arg)
     if most is not None:
         return Frequent(bound, most, "top", span, text)
@@ -138,6 +145,8 @@ def _frequent(node: exp.Expr, arg: exp.Expr | None, most: int | None, shape: str
 def _ordered(arg: exp.Expr, scope: Scope, node: exp.Expr) -> Expr:
     """An argument that has an order on which values between two of them make sense."""
     bound = number_literal(_argument(arg, scope, node), arg)
+    if bound.type.is_span:
+        return seconds(bound, arg)
     if bound.type.is_number or bound.type.is_time:
         return bound
     if bound.type == BOOLEAN:

@@ -30,6 +30,8 @@ TYPE_NAMES = {
 def type_name(type_: Type) -> str:
     if type_.kind is Kind.DECIMAL:
         return f"DECIMAL({type_.precision},{type_.scale})"
+    if type_.is_span:
+        return TYPE_NAMES[Kind.BIGINT]
     return TYPE_NAMES[type_.kind]
 
 
@@ -50,6 +52,8 @@ def literal(value: Scalar | None, type_: Type) -> str:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
         case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT | Kind.HUGEINT:
+            return f"CAST({int(_number(value))} AS {type_name(type_)})"
+        case Kind.INTERVAL if type_.is_span:
             return f"CAST({int(_number(value))} AS {type_name(type_)})"
         case Kind.DECIMAL:
             return f"CAST({text(_decimal(_number(value), type_.scale or 0))} AS {type_name(type_)})"

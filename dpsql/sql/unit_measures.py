@@ -89,7 +89,9 @@ def _count(node: exp.Count, scope: Scope) -> tuple[str, Expr | None]:
 def _number(node: exp.Expr, scope: Scope) -> Expr:
     arg = number_literal(bind_expr(_plain(node), scope), node.this)
     if not arg.type.is_number:
-        raise TypeMismatch(f"{spelled(node)} needs numbers, not {arg.type}", span=span_of(node.this))
+        seconds = f"{spelled(node)[:-2]}(EXTRACT(epoch FROM {node.this.sql(dialect='postgres')})) is in seconds."
+        raise TypeMismatch(f"{spelled(node)} needs numbers, not {arg.type}", hint=seconds if arg.type.is_span else None,
+                           span=span_of(node.this))  # fmt: skip
     return arg
 
 

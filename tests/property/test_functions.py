@@ -94,6 +94,16 @@ EXPRESSIONS = [
     *(f"{f}('{unit}', {a}, {b})" for f in ("date_diff", "date_sub") for unit in TRUNCATIONS
       for a, b in (("e", "f"), ("p", "q"), ("q", "q"), ("f", "q"), ("f", "f"), ("o", "p"))),
     *(f"extract({part} FROM {a} - {b})" for part in ("epoch", "day") for a, b in (("p", "q"), ("q", "q"), ("q", "p"))),
+    *(f"extract({part} FROM {a} - {b})" for part in ("hour", "minute", "second")
+      for a, b in (("p", "q"), ("q", "q"), ("q", "p"), ("o", "f"), ("e", "p"))),
+    *(f"({a} - {b} {op} INTERVAL '{span}')" for a, b in (("p", "q"), ("q", "p"), ("o", "p"), ("e", "o"))
+      for op in ("<", "=", ">=") for span in ("30 days", "1 month", "-2 hours", "9999 years", "0 days")),
+    *(f"(age({a}, {b}) {op} INTERVAL '{span}')" for a, b in (("p", "q"), ("q", "p"), ("e", "f"), ("f", "o"))
+      for op in ("<", ">=") for span in ("1 year", "18 years", "1 month 3 days", "-1 day")),
+    "p - q BETWEEN INTERVAL '1 day' AND INTERVAL '1 week'", "q - p > '2 days'", "coalesce(q - p, INTERVAL '0 days')",
+    "greatest(q - o, INTERVAL '1 hour')", "extract(epoch FROM CASE WHEN b THEN q - p END)", "p - q", "q - q",
+    "extract(hour FROM coalesce(q - q, INTERVAL '1 day'))", "extract(day FROM coalesce(q - q, INTERVAL '1 day'))",
+    "p - q IN (INTERVAL '1 day', INTERVAL '2 days')", "nullif(p - q, INTERVAL '1 day') IS NULL",
     *(f"extract({part} FROM age({a}, {b}))" for part in ("year", "month")
       for a, b in (("p", "q"), ("q", "p"), ("f", "q"), ("q", "f"), ("e", "p"))),
     *(f"time_bucket(INTERVAL '{w}', {x})" for x in DATES for w in
@@ -289,7 +299,7 @@ REFUSED = (
     "left(t, n)", "lpad(t, 5, '')", "lpad(t, 100000)", "replace(t, '', 'x')", "replace(t, k, 'x')",
     "split_part(t, '-', 0)",
     "split_part(t, '', 1)", "repeat(t, -1)", "repeat(t, 100000)", "t LIKE k", r"t LIKE 'a\'", "t LIKE 'a' ESCAPE 'ab'",
-    "t ~ '('", "t ~ k", "t ~ 'a{2000}'", r"t ~ '(a)\1'", "t SIMILAR TO '('", "regexp_replace(t, 'a', k)", "p - q",
+    "t ~ '('", "t ~ k", "t ~ 'a{2000}'", r"t ~ '(a)\1'", "t SIMILAR TO '('", "regexp_replace(t, 'a', k)",
     "age(p, q)",
     r"regexp_replace(t, 'a', '\1')", "regexp_replace(t, 'a', 'b', 'x')", "regexp_substr(t, 'a', 1)",
     "to_char(p, 'nonsense')",
@@ -302,8 +312,9 @@ REFUSED = (
     "p AT TIME ZONE t", "h AT TIME ZONE 'Europe/Paris'", "CAST(p AS int)",
     "CAST(x AS boolean)",
     "date_diff('day', t, p)", "(n, k) < (1, 'a')", "(n, k) = (1, 'a', 2)", "x << 1", "t COLLATE \"de\"",
-    "INTERVAL '1 day'", "random()",
-    "extract(hour FROM p - q)", "lower(n)", "sqrt(t)", "concat_ws(t, k)", "CAST(t AS char(3))",
+    "random()", "e - f > INTERVAL '1 day'", "(p - q) * 2", "p - q > 3", "p - q > 'x'", "extract(year FROM p - q)",
+    "nights * INTERVAL '1 day'", "p - q + INTERVAL '1 day'", "CAST(p - q AS text)", "concat(p - q, 'x')",
+    "lower(n)", "sqrt(t)", "concat_ws(t, k)", "CAST(t AS char(3))",
     "p * 2",
 )  # fmt: skip
 

@@ -68,6 +68,7 @@ SELECT SUM(ward) FROM visits
 TypeMismatch 42804: SUM() needs numbers, not text
 LINE 1: SELECT SUM(ward) FROM visits
                    ^
+HINT:  COUNT(ward) counts them, COUNT(DISTINCT ward) how many different ones there are.
 
 -- case: a comparison of unlike types
 SELECT count(*) FROM visits WHERE day > 5

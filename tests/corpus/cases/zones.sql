@@ -42,3 +42,62 @@ Unsupported 0A000: a time zone must be a literal
 LINE 1: SELECT COUNT(*) FROM visits WHERE (logged AT TIME ZONE note)::date = DATE '2024-01-01'
                                                                ^
 HINT:  For example: admitted AT TIME ZONE 'Europe/Berlin'.
+
+-- case: a difference compared with an interval
+SELECT kind, COUNT(*) AS n FROM visits WHERE logged - admitted < INTERVAL '1 day' GROUP BY kind ORDER BY kind
+---- duckdb
+SELECT kind, COUNT(*) AS n FROM visits WHERE logged - admitted::timestamptz < INTERVAL '1 day' GROUP BY kind ORDER BY kind
+
+-- case: since when
+SELECT COUNT(*) AS n FROM visits WHERE TIMESTAMP '2024-06-01' - admitted BETWEEN INTERVAL '1 day' AND INTERVAL '3 months'
+
+-- case: older than an age
+SELECT COUNT(*) AS n FROM patients WHERE AGE(DATE '2024-06-01', birth_date) > INTERVAL '65 years'
+
+-- case: visits soon after another
+SELECT SUM(CASE WHEN gap < INTERVAL '7 days' THEN 1 ELSE 0 END) AS soon, COUNT(gap) AS later
+FROM (SELECT admitted - LAG(admitted) OVER (PARTITION BY patient_id ORDER BY admitted) AS gap FROM visits) AS t
+
+-- case: sessions
+SELECT COUNT(*) AS sessions
+FROM (SELECT patient_id, CASE WHEN admitted - LAG(admitted) OVER (PARTITION BY patient_id ORDER BY admitted) < INTERVAL '30 minutes' THEN 0 ELSE 1 END AS is_new FROM visits) AS t
+WHERE is_new = 1
+
+-- case: the average of a difference
+SELECT kind, ROUND(EXTRACT(epoch FROM AVG(TIMESTAMP '2025-01-01' - admitted)) / 3600, 2) AS hours, AVG(TIMESTAMP '2025-01-01' - admitted) > INTERVAL '9 months' AS long FROM visits GROUP BY kind ORDER BY kind
+
+-- case: from the first visit to the last
+SELECT AVG(EXTRACT(epoch FROM span)) AS seconds, AVG(EXTRACT(day FROM span)) AS days, AVG(EXTRACT(hour FROM span)) AS hours
+FROM (SELECT patient_id, MAX(admitted) - MIN(admitted) AS span FROM visits GROUP BY patient_id) AS t
+
+-- case: a number of days is no interval
+SELECT COUNT(*) FROM visits v JOIN patients p USING (patient_id) WHERE v.day - p.birth_date > INTERVAL '30 days'
+---- error
+TypeMismatch 42804: the difference of two dates is a number of days, not an interval
+LINE 1: SELECT COUNT(*) FROM visits v JOIN patients p USING (patient_id) WHERE v.day - p.birth_date > INTERVAL '30 days'
+                                                                               ^
+HINT:  Compare it with a number: day - birth_date > 30.
+
+-- case: an interval is no key
+SELECT TIMESTAMP '2025-01-01' - admitted AS since, COUNT(*) FROM visits GROUP BY 1
+---- error
+Unsupported 0A000: an interval cannot be a key of GROUP BY
+LINE 1: SELECT TIMESTAMP '2025-01-01' - admitted AS since, COUNT(*) FROM visits GROUP BY 1
+                         ^
+HINT:  Group by whole days: EXTRACT(day FROM to - from).
+
+-- case: months of a difference
+SELECT AVG(EXTRACT(month FROM TIMESTAMP '2025-01-01' - admitted)) FROM visits
+---- error
+Unsupported 0A000: EXTRACT(month FROM a difference) is not supported
+LINE 1: SELECT AVG(EXTRACT(month FROM TIMESTAMP '2025-01-01' - admitted)) FROM visits
+                                                ^
+HINT:  EXTRACT(epoch FROM to - from) gives all seconds; its parts are day, hour, minute and second. EXTRACT(year FROM AGE(to, from)) counts years.
+
+-- case: the spread of a difference
+SELECT STDDEV(TIMESTAMP '2025-01-01' - admitted) FROM visits
+---- error
+TypeMismatch 42804: STDDEV() needs numbers, not interval
+LINE 1: SELECT STDDEV(TIMESTAMP '2025-01-01' - admitted) FROM visits
+                                ^
+HINT:  STDDEV(EXTRACT(epoch FROM CAST('2025-01-01' AS TIMESTAMP) - admitted)) is in seconds.

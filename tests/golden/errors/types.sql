@@ -50,6 +50,7 @@ SELECT SUM(ward) FROM visits
 ERROR 42804 (TypeMismatch):  SUM() needs numbers, not text
 LINE 1: SELECT SUM(ward) FROM visits
                    ^
+HINT:  COUNT(ward) counts them, COUNT(DISTINCT ward) how many different ones there are.
 
 -- case: arithmetic with text
 SELECT SUM(cost + ward) FROM visits
