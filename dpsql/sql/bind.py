@@ -81,8 +81,8 @@ class Binder:
         only(from_, "this")
         return join_tree(self, from_.this, select.args.get("joins") or (), self.ctes_of(select))
 
-    def source(self, source: exp.Expr, ctes: Ctes) -> Relation:
-        return bind_source(self, source, ctes)
+    def source(self, source: exp.Expr, ctes: Ctes, alone: bool = False) -> Relation:
+        return bind_source(self, source, ctes, alone)
 
     def ctes_of(self, select: exp.Expr) -> Ctes:
         """The owned CTEs in scope: those of the nearest block around that has any noted."""

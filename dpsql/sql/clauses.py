@@ -9,6 +9,7 @@ from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.blocks import Ownership
 from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import CLAUSES, span_of
+from dpsql.sql.parentheses import leaves
 
 
 def check_clauses(select: exp.Select) -> None:
@@ -67,19 +68,13 @@ def one_unit(select: exp.Select) -> NotPrivate:
 
 
 def sources_of(select: exp.Select) -> list[exp.Expr]:
+    """What stands in FROM, also in parentheses."""
     from_ = select.args.get("from_")
     if from_ is None and select.args.get("joins"):
         raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
     sources = [] if from_ is None else [from_.this]
-    return sources + [join.this for join in select.args.get("joins") or ()]
-
-
-def tables_of(source: exp.Expr) -> list[exp.Expr]:
-    """The sources of a join in parentheses: sqlglot hangs the joins on the first table."""
-    first = source.copy()
-    first.set("joins", None)
-    first.parent = source.parent
-    return [first, *(join.this for join in source.args.get("joins") or ())]
+    sources += [join.this for join in select.args.get("joins") or ()]
+    return [leaf for source in sources for leaf in leaves(source)]
 
 
 def mixed(kinds: list[Ownership]) -> Ownership:

@@ -32,9 +32,9 @@ UNMATCHED = (
 
 
 def join_tree(
-    binder: Binder, first: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes, bare: bool = False
+    binder: Binder, first: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes
 ) -> Relation:
-    """Sources in FROM, left to right; a comma binds less tightly than JOIN."""
+    """Sources in FROM, left to right; a comma binds less tightly than JOIN. `first` may be what `joins` hang on."""
     chains: list[tuple[exp.Expr, list[exp.Join], exp.Expr]] = [(first, [], first)]
     for join in joins:
         if _is_comma(join):
@@ -43,20 +43,12 @@ def join_tree(
             chains[-1][1].append(join)
     result: Relation | None = None
     for source, chained, where in chains:
-        relation = binder.source(_alone(source) if bare and source is first else source, ctes)
+        relation = binder.source(source, ctes, alone=source is first)
         for join in chained:
             relation = bind_join(binder, relation, join, ctes)
         result = relation if result is None else _cross(binder, result, relation, where)
     assert result is not None
     return result
-
-
-def _alone(source: exp.Expr) -> exp.Expr:
-    """The first table of a join in parentheses without the joins that hang on it."""
-    table = source.copy()
-    table.set("joins", None)
-    table.parent = source.parent
-    return table
 
 
 def _is_comma(join: exp.Join) -> bool:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dpsql.errors import Error
 from dpsql.sql.names import Scope
+from dpsql.sql.parentheses import is_tree
 from dpsql.sql.sources import Ctes, known_table
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def sources_in(select: exp.Select) -> Iterator[exp.Expr]:
     waiting += [join.this for join in select.args.get("joins") or ()]
     while waiting:
         source = waiting.pop(0)
-        if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Table):
-            waiting.insert(0, source.this)
-            continue
         waiting += [join.this for join in source.args.get("joins") or ()]
-        yield source
+        if is_tree(source):
+            waiting.insert(0, source.this)
+        else:
+            yield source
 
 
 def _is_inside(column: exp.Column, inside: list[Names]) -> bool:

@@ -19,6 +19,7 @@ from dpsql.errors import InvalidSyntax, LimitExceeded, ProgrammingError, Unsuppo
 from dpsql.span import Span
 from dpsql.sql.dialect import Reader, span_of
 from dpsql.sql.options import Option, plain_aggregates, take_options
+from dpsql.sql.parentheses import without_parentheses
 from dpsql.sql.refused import refuse
 from dpsql.sql.slips import misspelt, syntax_error
 
@@ -72,7 +73,7 @@ def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
         raise Unsupported("WITH DIFFERENTIAL_PRIVACY cannot stand in a UNION, INTERSECT or EXCEPT",
                           hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree(tree)
-    return Parsed(tree, options or ())
+    return Parsed(without_parentheses(tree), options or ())
 
 
 def _selected(values: exp.Values) -> exp.Select:

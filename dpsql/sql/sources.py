@@ -18,6 +18,7 @@ from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.joins import join_tree
 from dpsql.sql.names import UNIT, BoundColumn, Link, Scope, SourceScope, same
+from dpsql.sql.parentheses import is_tree
 from dpsql.sql.relation import Relation
 from dpsql.types import Type
 
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
 Ctes = Mapping[str, exp.Query]
 
 
-def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes) -> Relation:
+def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes, alone: bool = False) -> Relation:
+    """A source with the joins that hang on it, or `alone`: sqlglot hangs those in parentheses on the first of them."""
+    if source.args.get("joins") and not alone:
+        return join_tree(binder, source, source.args["joins"], ctes)
     refuse_sample(source)
     binder.namer.count_source(source)
-    if isinstance(source, exp.Table) and source.args.get("joins"):
-        return _tree(binder, source, ctes)
-    if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Table):
-        only(source, "this", "alias")
-        tree = _tree(binder, source.this, ctes)
+    if is_tree(source):
+        only(source, "this", "alias", "joins")
+        tree = binder.source(source.this, ctes)
         return tree if source.args.get("alias") is None else _renamed(tree, source)
     if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
         return _table(binder, source, ctes)
@@ -51,13 +53,7 @@ def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes) -> Relation:
     raise Unsupported("this cannot stand in FROM with private rows", span=span_of(source))
 
 
-def _tree(binder: Binder, first: exp.Table, ctes: Ctes) -> Relation:
-    """A join in parentheses: sqlglot hangs the joins on the first table."""
-    joins = first.args["joins"] if first.args.get("joins") else []
-    return join_tree(binder, first, joins, ctes, bare=True)
-
-
-def _renamed(relation: Relation, source: exp.Subquery) -> Relation:
+def _renamed(relation: Relation, source: exp.Expr) -> Relation:
     """(a JOIN b …) AS t: all columns under one name."""
     columns = tuple(relation.scope.visible())
     relation.scope = Scope((SourceScope(source.alias, _alias_columns(source, columns)),))
@@ -79,7 +75,7 @@ def refuse_sample(source: exp.Expr) -> None:
 
 
 def _sub_select(binder: Binder, source: exp.Subquery, ctes: Ctes) -> Relation:
-    only(source, "this", "alias")
+    only(source, "this", "alias", "joins")
     query: exp.Expr = source.this
     while isinstance(query, exp.Subquery) and query.args.get("alias") is None:
         only(query, "this")
@@ -159,7 +155,7 @@ def _table(binder: Binder, source: exp.Table, ctes: Ctes) -> Relation:
 
 def declared_public(binder: Binder, source: exp.Expr, ctes: Ctes) -> model.Table | None:
     """The public table that a source names; a CTE or view of that name goes first."""
-    if not isinstance(source, exp.Table) or isinstance(source.this, exp.Func) or source.args.get("joins"):
+    if not isinstance(source, exp.Table) or isinstance(source.this, exp.Func):
         return None
     if not source.db and source.name.lower() in ctes:
         return None

@@ -35,13 +35,13 @@ from dpsql.sql.clauses import (
     name_columns,
     one_unit,
     sources_of,
-    tables_of,
 )
 from dpsql.sql.correlated import Correlated, decorrelate, looked_up
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.environment import with_environment
 from dpsql.sql.holes import Holes
 from dpsql.sql.outputs import Output, name_outputs
+from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
 from dpsql.sql.sandboxed import check_function, check_source
@@ -198,15 +198,11 @@ class _Splitter:
 
     def _enter_owned(self, source: exp.Expr, env: Environment) -> None:
         """Sub-selects over private rows in FROM have blocks of their own, whose scopes the binder asks for."""
-        if isinstance(source, exp.Subquery):
-            if isinstance(source.this, exp.Table):
-                for inner in tables_of(source.this):
-                    self._enter_owned(inner, env)
-            elif self.ownership(source.this, env) is Ownership.OWNED:
-                self.query(source.this, env)
-        elif isinstance(source, exp.Table) and source.args.get("joins"):
-            for join in source.args["joins"]:
-                self._enter_owned(join.this, env)
+        if is_tree(source):
+            for leaf in leaves(source.this):
+                self._enter_owned(leaf, env)
+        elif isinstance(source, exp.Subquery) and self.ownership(source.this, env) is Ownership.OWNED:
+            self.query(source.this, env)
 
     def _release(self, select: exp.Select, env: Environment, top: bool) -> Block:
         name = self.state.release_name()
@@ -291,11 +287,10 @@ class _Splitter:
         return env
 
     def _source_ownership(self, source: exp.Expr, env: Environment) -> Ownership:
-        if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
+        if is_tree(source):
+            return mixed([self._source_ownership(leaf, env) for leaf in leaves(source.this)])
+        if isinstance(source, exp.Subquery):
             return self.ownership(source.this, env)
-        if isinstance(source, exp.Subquery) or source.args.get("joins"):
-            tables = tables_of(source.this if isinstance(source, exp.Subquery) else source)
-            return mixed([self._source_ownership(table, env) for table in tables])
         if not isinstance(source, exp.Table) or isinstance(source.this, exp.Func):
             return Ownership.PUBLIC
         known = self.named(source, env)
@@ -329,14 +324,13 @@ class _Splitter:
 
     def _source(self, source: exp.Expr, env: Environment) -> Block:
         """A source that is not owned; sub-selects and public tables are replaced by what stands for them."""
-        if isinstance(source, exp.Subquery) and not isinstance(source.this, exp.Table):
+        if is_tree(source):
+            blocks = [self._source(leaf, env) for leaf in leaves(source.this)]
+            return Block(mixed([block.ownership for block in blocks]), exp.select())
+        if isinstance(source, exp.Subquery):
             block = self.query(source.this, env)
             source.set("this", block.post)
             return block
-        if isinstance(source, exp.Subquery):
-            for table in tables_of(source.this):
-                self._source(table, env)
-            return Block(Ownership.PUBLIC, exp.select())
         if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
             return self.named(source, env) or self._public(source)
         check_source(source)

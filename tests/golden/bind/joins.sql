@@ -150,3 +150,26 @@ Aggregate
     Mark met: exists where patient_id = patient_id_2
       Table visits (unit bigint)
       Table patients (unit bigint): patient_id as patient_id_2
+
+-- case: joins in parentheses are the same joins
+SELECT COUNT(*) FROM ((lab_tests l JOIN visits v ON l.visit_id = v.visit_id) JOIN patients p ON v.patient_id = p.patient_id)
+---- plan
+Aggregate
+  - count rows
+  Join inner on patient_id = patient_id_2
+    Join inner on visit_id = visit_id_2
+      Table lab_tests (unit bigint)
+      Table visits (unit bigint): visit_id as visit_id_2
+    Table patients (unit bigint): patient_id as patient_id_2
+
+-- case: a sub-select first in parentheses, on the right
+SELECT COUNT(*) FROM patients p LEFT JOIN ((SELECT * FROM visits) v JOIN lab_tests l ON l.visit_id = v.visit_id) ON v.patient_id = p.patient_id
+---- plan
+Aggregate
+  - count rows
+  Join left on patient_id_3 = patient_id
+    Table patients (unit bigint)
+    Join inner on visit_id_3 = visit_id_2
+      Project visit_id_2 = visit_id, patient_id_3 = patient_id_2, ward_2 = ward, kind_2 = kind, cost_2 = cost, paid_2 = paid, at_2 = at, nights_2 = nights, score_2 = score, note_2 = note
+        Table visits (unit bigint): patient_id as patient_id_2
+      Table lab_tests (unit bigint): visit_id as visit_id_3
