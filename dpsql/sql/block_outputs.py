@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.sql.blocks import Block
-from dpsql.sql.outputs import Output, integer_division, type_of
+from dpsql.sql.outputs import Output, element_type, integer_division, output_name, type_of
 
 
 def same_outputs(left: tuple[Output, ...] | None, right: tuple[Output, ...] | None) -> tuple[Output, ...] | None:
@@ -38,19 +38,40 @@ def typed_outputs(select: exp.Select, sources: list[exp.Expr], blocks: list[Bloc
                 chosen = [block for source, block in pairs if source.alias_or_name.lower() == item.table.lower()]
             else:
                 chosen = blocks
-            if any(block.outputs is None for block in chosen) or item.args.get("except_") or item.args.get("replace"):
+            star = item.this if isinstance(item, exp.Column) else item
+            if any(block.outputs is None for block in chosen) or star.args.get("replace"):
                 return None
-            outputs += [output for block in chosen for output in block.outputs or ()]
+            without = {name.name.lower() for name in star.args.get("except_") or ()}
+            given = [output for block in chosen for output in block.outputs or ()]
+            outputs += [output for output in given if output.name.lower() not in without]
         else:
             outputs.append(Output(item.alias_or_name, type_of(item.unalias())))
     return tuple(outputs)
 
 
-def values_outputs(source: exp.Expr) -> tuple[Output, ...] | None:
-    if not isinstance(source, exp.Values) or not source.expressions:
+def source_outputs(source: exp.Expr) -> tuple[Output, ...] | None:
+    """What VALUES, unnest or a series gives out; None where that is not written in it."""
+    if isinstance(source, exp.Values):
+        return _values_outputs(source) if source.expressions else None
+    made = source.expressions[0] if isinstance(source, exp.Unnest) and len(source.expressions) == 1 else source.this
+    if made is None or source.args.get("offset") or made.find(exp.Column):
         return None
+    type_ = element_type(made)
+    if type_ is None:
+        return None
+    names = _given_names(source)
+    own = "unnest" if isinstance(source, exp.Unnest) else output_name(made)
+    # As in PostgreSQL, the one column of t has the name t, unless a list of names says otherwise.
+    return (Output(names[0] if names else source.alias or own, type_),)
+
+
+def _given_names(source: exp.Expr) -> list[str]:
     alias = source.args.get("alias")
-    names = [c.name for c in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    return [c.name for c in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+
+
+def _values_outputs(source: exp.Values) -> tuple[Output, ...]:
+    names = _given_names(source)
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in source.expressions]
     outputs: list[Output] = []
     for place in range(len(rows[0])):

@@ -120,23 +120,39 @@ def _needed(query: exp.Query, env: Environment) -> set[str]:
 
 
 def _known(block: Block, query: exp.Expr) -> tuple[Output, ...]:
-    if block.outputs is None:
+    if block.outputs is not None:
+        return block.outputs
+    if not isinstance(query, exp.Subquery | exp.Query) and query.find(exp.Column):
         raise Unsupported(
-            "the columns of this sub-select are not known before it runs",
-            hint="Name its columns instead of *.",
+            "a list or series in FROM cannot read private rows",
+            hint="Write its values out.",
             span=span_of(query),
         )
-    return block.outputs
+    if not isinstance(query, exp.Subquery | exp.Query):
+        raise Unsupported(
+            "the type of these values is not known before they are read",
+            hint="Write them out, or cast them in a sub-select: FROM (SELECT CAST(x AS INTEGER) AS x FROM …) AS t.",
+            span=span_of(query),
+        )
+    raise Unsupported(
+        "the columns of this sub-select are not known before it runs",
+        hint="Name its columns instead of *.",
+        span=span_of(query),
+    )
 
 
 def _typed(output: Output, query: exp.Expr) -> Type:
     if output.type is None:
         raise Unsupported(
             f'the type of "{output.name}" in this sub-select is not known before it runs',
-            hint=f"Cast it within the sub-select, for example: CAST({output.name} AS DOUBLE PRECISION).",
+            hint=f"Cast it within the sub-select, and name it: {_cast_hint(output.name)}.",
             span=span_of(query),
         )
     return output.type
+
+
+def _cast_hint(name: str) -> str:
+    return f"CAST(… AS DOUBLE PRECISION) AS {name if name.isidentifier() else 'x'}"
 
 
 def _alias_columns(source: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:

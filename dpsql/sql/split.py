@@ -23,7 +23,7 @@ from dpsql.plan.relations import Field
 from dpsql.schema.model import Schema
 from dpsql.sql.bind import Binder, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock
-from dpsql.sql.block_outputs import same_outputs, typed_outputs, values_outputs
+from dpsql.sql.block_outputs import same_outputs, source_outputs, typed_outputs
 from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, PublicRead, State
 from dpsql.sql.clauses import (
     aggregate_hint,
@@ -338,7 +338,7 @@ class _Splitter:
             if isinstance(child, exp.Query):
                 raise Unsupported("a sub-select cannot stand here", span=span_of(child))
             check_function(child)
-        return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), values_outputs(source))
+        return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), source_outputs(source))
 
     def _public(self, source: exp.Table) -> Block:
         """A public table, or one of the catalog: read whole into the sandbox, under a name of ours."""

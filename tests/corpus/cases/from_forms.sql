@@ -36,3 +36,51 @@ GROUP BY w.floor ORDER BY w.floor
 
 -- case: joins in parentheses of public rows
 SELECT q.floor, COUNT(*) AS n FROM diagnoses x CROSS JOIN (wards w JOIN doctors d USING (ward)) AS q GROUP BY q.floor ORDER BY q.floor
+
+-- case: a series of days beside private rows
+SELECT t.d, COUNT(v.visit_id) AS n
+FROM generate_series(DATE '2024-01-01', DATE '2024-01-31', INTERVAL '1 day') AS t(d) LEFT JOIN visits v ON v.day = t.d::date
+GROUP BY t.d ORDER BY t.d
+
+-- case: a series of months, as PostgreSQL names its column
+SELECT m, COUNT(v.visit_id) AS n
+FROM generate_series(TIMESTAMP '2023-01-01', TIMESTAMP '2023-12-01', INTERVAL '1 month') AS m LEFT JOIN visits v ON DATE_TRUNC('month', v.admitted) = m
+GROUP BY m ORDER BY m
+
+-- case: a range of numbers beside private rows
+SELECT d, COUNT(*) AS n FROM visits v JOIN range(0, 5) AS t(d) ON v.nights = t.d GROUP BY d ORDER BY d
+
+-- case: a list beside private rows
+-- empty: x
+SELECT x, COUNT(*) AS n FROM unnest(ARRAY['emergency', 'scheduled']) AS t(x) JOIN visits v ON v.kind = t.x GROUP BY x ORDER BY x
+
+-- case: MetricFlow's time spine
+SELECT s.ds, COUNT(*) AS n
+FROM (SELECT DATE_TRUNC('day', gs.ds) AS ds FROM generate_series(DATE '2024-01-01', DATE '2024-01-10', INTERVAL 1 DAY) AS gs(ds)) s
+JOIN visits v ON v.day = s.ds GROUP BY s.ds ORDER BY s.ds
+
+-- case: a spine as a CTE that unnests a series
+WITH spine AS (SELECT unnest(generate_series(DATE '2024-01-01', DATE '2024-01-10', INTERVAL '1 day')) AS day)
+SELECT s.day, COUNT(v.visit_id) AS n FROM spine s LEFT JOIN visits v ON v.day = s.day::date GROUP BY s.day ORDER BY 1
+
+-- case: bands computed from a range
+SELECT b.label, COUNT(*) AS n
+FROM visits v JOIN (SELECT 'from ' || (i * 1000) AS label, i * 1000 AS low, (i + 1) * 1000 AS high FROM range(5) t(i)) b ON v.cost >= b.low AND v.cost < b.high
+GROUP BY b.label ORDER BY b.label
+
+-- case: IN a list that is unnested
+SELECT COUNT(*) FROM visits v WHERE v.kind IN (SELECT x FROM unnest(ARRAY['emergency', 'scheduled']) AS t(x))
+
+-- case: a year worked out of a release
+SELECT COUNT(*) FROM visits v WHERE EXTRACT(YEAR FROM v.day) = (SELECT EXTRACT(YEAR FROM MAX(day)) FROM visits)
+
+-- case: all columns of a release but one
+SELECT COUNT(*) FROM visits v JOIN (SELECT * EXCLUDE (n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)) t ON t.ward = v.ward
+
+-- case: a list that reads private rows
+SELECT COUNT(*) FROM visits v, unnest([v.nights, 2]) AS t(x)
+---- error
+Unsupported 0A000: a list or series in FROM cannot read private rows
+LINE 1: SELECT COUNT(*) FROM visits v, unnest([v.nights, 2]) AS t(x)
+                                               ^
+HINT:  Write its values out.
