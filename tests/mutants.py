@@ -27,6 +27,7 @@ CLAIM = ("tests/property/test_sensitivity.py", "-k", "claim")
 FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
 SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
 IDENTITY = ("tests/property/test_identity.py",)
+RELATIONS = ("tests/property/test_relations.py",)
 DOMAINS = ("tests/property/test_domains.py",)
 ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
 CANON = ("tests/property/test_canon.py",)
@@ -61,7 +62,7 @@ def mutant(name: str, file: str, old: str, new: str, tests: tuple[str, ...] = CL
     return Mutant(name, (Edit(file, old, new),), tests)
 
 
-RENDER, EXPR, FUNCTIONS = "sql/render.py", "sql/render_expr.py", "functions/numbers.py"
+RENDER, ROWS, EXPR, FUNCTIONS = "sql/render.py", "sql/render_rows.py", "sql/render_expr.py", "functions/numbers.py"
 BUNDLES, CELLS, DISTINCT = "plan/bundles.py", "sql/render_bundles.py", "sql/render_distinct.py"
 SENSITIVITY, UNITS, CALIBRATE = "analysis/sensitivity.py", "analysis/units.py", "calibrate.py"
 MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", "privacy/sampling.py"
@@ -136,19 +137,19 @@ MUTANTS = (
     mutant("a unit's distinct values count once in all", SENSITIVITY,
            "        return node.limit\n", "        return 1\n"),
     # --- rows and units
-    mutant("rows without a unit are kept", RENDER, ' FROM {sources} WHERE {uid} IS NOT NULL"', ' FROM {sources}"'),
+    mutant("rows without a unit are kept", ROWS, ' FROM {sources} WHERE {uid} IS NOT NULL"', ' FROM {sources}"'),
     Mutant("rows of two units are joined",
-           (Edit(RENDER, 'f"ON l.{UID} = r.{UID} AND {render_expr(node.condition)}"',
-                 'f"ON {render_expr(node.condition)}"'),
-            Edit("sql/bind.py", "if not _equates_units(condition, left.scope, right.scope):", "if False:")), CLAIM),
+           (Edit(ROWS, 'if public else f"l.{UID} = r.{UID} AND {render_expr(node.condition)}"', ""),
+            Edit("sql/relation.py", "raise not_equated(joined.join, joined.hint)", "pass")), RELATIONS),
     # --- groups
     mutant("a unit keeps one key too many", RENDER, "WHERE place <= {limit})", "WHERE place <= {limit + 1})"),
     mutant("rows, not units, decide which keys appear", RENDER,
            'return f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"',
            'return f"MATERIALIZED (SELECT {names}, 1 AS n FROM {rows})"'),
-    mutant("public groups come from the rows", RENDER, 'ctes["listed"] = _listed(gather.listed)',
-           'ctes["listed"] = "(SELECT 0 AS \\"_order\\", " + ", ".join(identifier(f.name) for f in gather.listed.keys) '
-           '+ f" FROM {names[0]} GROUP BY ALL)"'),
+    mutant("public groups come from the rows", RENDER, "ctes |= _listed(gather.listed)",
+           'ctes |= {name: "(SELECT 0 AS \\"_order\\", " + ", ".join(identifier(f.name) for f in factor.keys) + '
+           'f" FROM {names[0]} GROUP BY ALL)" '
+           "for name, factor in zip(_factor_names(gather.listed), gather.listed.factors)}"),
     mutant("the public NULL group loses its rows", RENDER,
            "{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}",
            "{name}.{identifier(key)} = {owner[key]}.{identifier(key)}", IDENTITY),
@@ -168,7 +169,7 @@ MUTANTS = (
     mutant("a clip takes a double's bounds for its own", "analysis/values.py",
            "            if inner.exact:  #", "            if True:  #", ATTACKS),
     Mutant("USING compares columns of two types",
-           (Edit("sql/bind.py", '(one, other), _ = meet(sides, [name, name], "comparison")', "one, other = sides"),
+           (Edit("sql/joins.py", '(one, other), _ = meet(sides, [name, name], "comparison")', "one, other = sides"),
             Edit("plan/expr.py", 'raise TypeError(f"{left} is compared with {right}")', "pass")), ATTACKS),
     mutant("data that a reader raises on is registered", "versions.py",
            "    owner.check_readable(source, table.columns)\n", "", ATTACKS),
@@ -239,7 +240,7 @@ MUTANTS = (
     mutant("the dataset does not pay", "ledger/sqlite.py",
            "return (account, self.dataset)", "return (account,)", LEDGER),
     mutant("an inner and an outer join are one question", "analysis/canon.py",
-           'f"join({node.kind.value};{sides};', 'f"join({sides};', CANON),
+           'f"join({node.kind.value};{_sides(node)};', 'f"join({_sides(node)};', CANON),
     mutant("a filter is not part of the question", "analysis/canon.py",
            'return f"filter({rows};', 'return f"{rows}" if True else f"filter({rows};', CANON),
 )  # fmt: skip
