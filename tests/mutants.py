@@ -28,6 +28,7 @@ FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
 SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
 IDENTITY = ("tests/property/test_identity.py",)
 RELATIONS = ("tests/property/test_relations.py",)
+BOUNDED = ("tests/property/test_unit_statements.py", "-k", "bounds")
 DOMAINS = ("tests/property/test_domains.py",)
 ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
 CANON = ("tests/property/test_canon.py",)
@@ -141,6 +142,12 @@ MUTANTS = (
     Mutant("rows of two units are joined",
            (Edit(ROWS, 'if public else f"l.{UID} = r.{UID} AND {render_expr(node.condition)}"', ""),
             Edit("sql/relation.py", "raise not_equated(joined.join, joined.hint)", "pass")), RELATIONS),
+    mutant("a unit with a row for each of its groups is taken to have one", UNITS,
+           "rows = 1 if len(determined) == len(node.keys) else inner.rows", "rows = 1", BOUNDED),
+    Mutant("what all units add to a group is one part",
+           (Edit(ROWS, "', '.join([UID, *keys, *measures])", "', '.join([f'MIN({UID}) AS {UID}', *keys, *measures])"),
+            Edit(ROWS, "for place in range(1, len(keys) + 2))", "for place in range(2, len(keys) + 2)) or '()'")),
+           BOUNDED),
     # --- groups
     mutant("a unit keeps one key too many", RENDER, "WHERE place <= {limit})", "WHERE place <= {limit + 1})"),
     mutant("rows, not units, decide which keys appear", RENDER,

@@ -20,6 +20,7 @@ from dpsql.sql.bind_expr import bind_expr
 from dpsql.sql.bind_span import interval_of
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.errorbars import Bars, NoBars, propagate
+from dpsql.sql.group_bounds import UnitParts, has_group_bounds, refuse_sets
 from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
 from dpsql.sql.outputs import Output, folded, integer_division, is_all, output_name, type_of
@@ -69,6 +70,9 @@ class ReleaseBlock:
         self._items = self._expanded()
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
+        self._parts = UnitParts(binder.namer) if has_group_bounds(select) else None
+        if self._parts is not None and self._sets:
+            raise refuse_sets(select)
         self._measures: list[Measure] = []
         self._refer = References(name)
         self._barred: list[Measure | bool] = []  # of each output: its measure, or whether it has bars at all
@@ -85,7 +89,10 @@ class ReleaseBlock:
         texts = {canonical_expr(key): f"k{number}" for number, key in enumerate(keys, 1)}
         sets = tuple(frozenset(texts[canonical_expr(key)] for key in chosen) for chosen in self._sets)
         # Read last: sub-selects and windows that were met on the way have been added to the rows.
-        self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
+        if self._parts is not None:
+            self.aggregate = self._parts.aggregate(relation.node, named, tuple(measures))
+        else:
+            self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
         self.notices = relation.notices
 
     # --- keys --------------------------------------------------------------------------------------------------------
@@ -335,7 +342,8 @@ class ReleaseBlock:
 
     def _register(self, node: exp.Expr) -> Measure:
         """The measure of an aggregate; equal ones, however they are spelled, are one."""
-        measure = bind_measure(node, self._scope)
+        bind = bind_measure if self._parts is None else self._parts.bind
+        measure = bind(node, self._scope)
         text = canonical_measure(measure)
         known = next((m for m in self._measures if canonical_measure(m) == text), None)
         if known is None:

@@ -4,7 +4,7 @@
       SUM(x, contribution_bounds_per_row => (0, 10)) …
 
 The options are taken out and become settings of the statement; bounds per row are CLIP of the argument. Bounds per
-group would clip what one unit adds to a group, which is something else, so they are refused.
+group clip what one unit adds to a group: they become a function of that name around the argument, for `group_bounds`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ ANON = ("ANON_COUNT", "ANON_SUM", "ANON_AVG", "ANON_VAR_POP", "ANON_STDDEV_POP")
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
-_ROW_HINT = "CLIP(x, lower, upper) bounds each row, and SET contributions.rows bounds what a unit adds."
+_OF_ROWS = ("ANON_VAR_POP", "ANON_STDDEV_POP")
+"""Aggregates whose CLAMPED BETWEEN is about rows, as in GoogleSQL."""
 
 
 @dataclass(frozen=True)
@@ -110,54 +111,79 @@ def plain_aggregates(tokens: list[Token]) -> list[Token]:
     """SUM(x, contribution_bounds_per_row => (0, 10)) as SUM(CLIP(x, 0, 10)); ANON_SUM(x) as SUM(x)."""
     if not any(token.text.upper() in ANON or token.text.lower() in (PER_ROW, PER_GROUP) for token in tokens):
         return tokens
-    result = _without_anon(tokens)
+    result = list(tokens)
+    while (place := _anon(result)) is not None:
+        result = _without_anon(result, place)
     while (place := _named_argument(result)) is not None:
         result = _clipped(result, place)
     return result
 
 
-def _without_anon(tokens: list[Token]) -> list[Token]:
-    result = list(tokens)
+def _anon(tokens: list[Token]) -> int | None:
     for place, token in enumerate(tokens[:-1]):
         if token.text.upper() in ANON and tokens[place + 1].token_type is TokenType.L_PAREN:
-            inside = tokens[place + 2 : _closing(tokens, place + 1)]
-            clamped = next((word for word in inside if word.text.upper() == "CLAMPED"), None)
-            if clamped is not None:
-                raise _per_group("CLAMPED BETWEEN", clamped)
-            result[place] = _named(token, token.text[len("ANON_") :])
-    return result
+            return place
+    return None
+
+
+def _without_anon(tokens: list[Token], place: int) -> list[Token]:
+    """ANON_SUM(x CLAMPED BETWEEN 0 AND 10) as SUM(x, contribution_bounds_per_group => (0, 10))."""
+    end = _closing(tokens, place + 1)
+    name = _named(tokens[place], tokens[place].text[len("ANON_") :])
+    clamped = next((at for at in range(place + 2, end) if tokens[at].text.upper() == "CLAMPED"), None)
+    if clamped is None:
+        return [*tokens[:place], name, *tokens[place + 1 :]]
+    here, of_rows = tokens[clamped], tokens[place].text.upper() in _OF_ROWS
+    joined = next((at for at in range(clamped, end) if tokens[at].token_type is TokenType.AND), None)
+    if tokens[clamped + 1].token_type is not TokenType.BETWEEN or joined is None:
+        raise InvalidSyntax(
+            "CLAMPED takes BETWEEN and two bounds",
+            hint="For example: ANON_SUM(x CLAMPED BETWEEN 0 AND 10).",
+            span=_span(here),
+        )
+    comma = _token(here, TokenType.COMMA, ",")
+    bounds = [
+        comma, _named(here, PER_ROW if of_rows else PER_GROUP), _token(here, TokenType.FARROW, "=>"),
+        _token(here, TokenType.L_PAREN, "("), *tokens[clamped + 2 : joined], comma, *tokens[joined + 1 : end],
+        _token(here, TokenType.R_PAREN, ")"),
+    ]  # fmt: skip
+    return [*tokens[:place], name, *tokens[place + 1 : clamped], *bounds, *tokens[end:]]
 
 
 def _named_argument(tokens: list[Token]) -> int | None:
     for place, token in enumerate(tokens[:-1]):
-        if tokens[place + 1].token_type is TokenType.FARROW:
-            if token.text.lower() == PER_GROUP:
-                raise _per_group(PER_GROUP, token)
-            if token.text.lower() == PER_ROW:
-                return place
+        if tokens[place + 1].token_type is TokenType.FARROW and token.text.lower() in (PER_ROW, PER_GROUP):
+            return place
     return None
-
-
-def _per_group(what: str, token: Token) -> Unsupported:
-    return Unsupported(f"{what} is not supported: it bounds a unit's sum per group", hint=_ROW_HINT, span=_span(token))
 
 
 def _clipped(tokens: list[Token], place: int) -> list[Token]:
     opened = _call(tokens, place)
     end = _closing(tokens, place + 2)
     bounds = _split(tokens[place + 3 : end])
-    argument = tokens[opened + 1 : place - 1]
+    argument, *others = _split(tokens[opened + 1 : place - 1])
+    what = tokens[place].text.lower()
     if len(bounds) != 2 or not argument or tokens[place - 1].token_type is not TokenType.COMMA:
         raise InvalidSyntax(
-            f"{PER_ROW} takes two bounds, behind the argument",
-            hint=f"For example: SUM(x, {PER_ROW} => (0, 10)).",
+            f"{what} takes two bounds, behind the argument",
+            hint=f"For example: SUM(x, {what} => (0, 10)).",
             span=_span(tokens[place]),
         )
     distinct = argument[:1] if argument[0].token_type is TokenType.DISTINCT else []
     here, comma = tokens[place], tokens[place - 1]
-    clip = [_named(here, "CLIP"), _token(here, TokenType.L_PAREN, "("), *argument[len(distinct) :]]
-    rest = [comma, *bounds[0], comma, *bounds[1], _token(here, TokenType.R_PAREN, ")")]
-    return tokens[: opened + 1] + distinct + clip + rest + tokens[end + 1 :]
+    clip = [_named(here, "CLIP" if what == PER_ROW else PER_GROUP), _token(here, TokenType.L_PAREN, "(")]
+    clip += [*argument[len(distinct) :], comma, *bounds[0], comma, *bounds[1], _token(here, TokenType.R_PAREN, ")")]
+    rest = [token for other in others for token in (comma, *other)]
+    before = _fractions_behind(tokens[:opened], len(others))
+    return [*before, tokens[opened], *distinct, *clip, *rest, *tokens[end + 1 :]]
+
+
+def _fractions_behind(before: list[Token], others: int) -> list[Token]:
+    """GoogleSQL's PERCENTILE_CONT(x, 0.5, …) is QUANTILE_CONT(x, 0.5) here."""
+    called = before[-1] if before else None
+    if others != 1 or called is None or not called.text.upper().startswith("PERCENTILE_"):
+        return before
+    return [*before[:-1], _named(called, called.text.upper().replace("PERCENTILE", "QUANTILE"))]
 
 
 def _call(tokens: list[Token], place: int) -> int:

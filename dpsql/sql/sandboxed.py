@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.sql.dialect import span_of, spelled
+from dpsql.sql.options import PER_GROUP
 
 DENIED = frozenset(
     {
@@ -35,6 +36,12 @@ def check_function(node: exp.Expr) -> None:
         raise Unsupported("a parameter is written ?", span=span_of(node))
     if not isinstance(node, exp.Func):
         return
+    if isinstance(node, exp.Anonymous) and node.name.lower() == PER_GROUP:
+        raise Unsupported(
+            f"{PER_GROUP} is for private rows",
+            hint="Leave it out: released rows belong to no privacy unit.",
+            span=span_of(node),
+        )
     if any(name in DENIED or name.startswith(DENIED_PREFIXES) for name in function_names(node)):
         raise Unsupported(f"{spelled(node)} is not available", span=span_of(node))
 

@@ -11,6 +11,7 @@ from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
+from dpsql.sql.options import PER_GROUP
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Type
 
 ANSWERED = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_AND, BOOL_OR and COUNT_IF"
@@ -31,6 +32,7 @@ def bind_unit_measure(node: exp.Expr, name: str, scope: Scope) -> UnitMeasure:
 
 def function_and_arg(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
     """The plan's name of an aggregate, and its argument; None where rows are counted."""
+    _refuse_group_bounds(node)
     match node:
         case exp.Count():
             return _count(node, scope)
@@ -52,6 +54,16 @@ def function_and_arg(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
                 hint=f"These are: {ANSWERED}.",
                 span=span_of(node),
             )
+
+
+def _refuse_group_bounds(node: exp.Expr) -> None:
+    argument = node.args.get("this")
+    if isinstance(argument, exp.Anonymous) and str(argument.this).lower() == PER_GROUP:
+        raise Unsupported(
+            f"{PER_GROUP} does not go with groups of single units",
+            hint=f"Clip the unit's result: CLIP({spelled(node).replace('()', '(x)')}, 0, 10).",
+            span=span_of(node),
+        )
 
 
 def result_type(function: str, arg: Expr | None) -> Type:

@@ -618,14 +618,6 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1
 ---- error
 DataError 22000: post-processing failed: Binder Error: LIMIT/OFFSET cannot be negative
 
--- case: GoogleSQL: bounds per group
-SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6) SUM(cost, contribution_bounds_per_group => (0, 1000)) AS total FROM visits
----- error
-Unsupported 0A000: contribution_bounds_per_group is not supported: it bounds a unit's sum per group
-LINE 1: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6) SUM(cost, contribution_bounds_per_group => (0, 1000)) AS total FROM visits
-                                                                                       ^
-HINT:  CLIP(x, lower, upper) bounds each row, and SET contributions.rows bounds what a unit adds.
-
 -- case: GoogleSQL: more than the owner allows
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 1000) ward, COUNT(*) FROM visits GROUP BY ward
 ---- error

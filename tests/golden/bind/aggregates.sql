@@ -108,3 +108,75 @@ Gather by k1 text, _set bigint
 ---- privacy
 rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
+
+-- case: bounds per group
+SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 1000)), COUNT(*, contribution_bounds_per_group => (0, 5)) FROM visits GROUP BY ward
+---- rewritten
+Gather by k1 text
+  - selected k1: by selection_units
+  CountUnits selection_units by k1: units, at most 4 groups each, weighted
+    Project k1, x1 = clip(part, 0, 1000), x2 = clip(part_2, 0, 5)
+      Each by the unit, k1 = ward
+        - part = sum(cost in steps of 1/2, 0 to 10000)
+        - part_2 = count_rows(*)
+        Scan visits (unit patient_id)
+          - ward, text
+          - cost, double [0, 5000], grid 1/2
+  Sum by k1
+    - c1: x1 in steps of 1/32768, 0 to 32768000, divided by 2^16
+    - c2: x2 in steps of 1, 1 to 5
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1, x1 = clip(part, 0, 1000), x2 = clip(part_2, 0, 5)
+        Each by the unit, k1 = ward
+          - part = sum(cost in steps of 1/2, 0 to 10000)
+          - part_2 = count_rows(*)
+          Scan visits (unit patient_id)
+            - ward, text
+            - cost, double [0, 5000], grid 1/2
+---- privacy
+selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 732182, above 4313961; rho 0.00400583, delta 9.99994e-09
+c1: l1 137438953472000, l2² 68719476736000000, linf 262144000; grid 1/32768; gaussian 2.07092e+09; rho 0.00801166, delta 0
+c2: l1 1374389534720, l2² 6871947673600, linf 2621440; grid 1/65536; gaussian 2.07092e+07; rho 0.00801166, delta 0
+loss: rho 0.0200291, delta 9.99994e-09
+
+-- case: bounds per group, in one group: a unit has one row
+SELECT AVG(cost, contribution_bounds_per_group => (0, 1000)) FROM visits
+---- rewritten
+Gather
+  Sum
+    - c1_above, c1_below: moments of x1 in steps of 1/32768, 0 to 32768000
+    Project x1 = clip(part, 0, 1000)
+      Each by the unit
+        - part = mean(cost in steps of 1/2, 0 to 10000)
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+---- privacy
+c1_above, c1_below: l1 32768000, l2² 1073741824000000, linf 32768000; grid 1/32768; gaussian 1.63079e+08; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: bounds per group beside sums without
+SELECT COUNT(*, contribution_bounds_per_group => (0, 5)), COUNT(*), COUNT(DISTINCT patient_id) FILTER (WHERE cost > 1) FROM visits
+---- rewritten
+Gather
+  Sum
+    - c1: x2 in steps of 1, 1 to 5
+    - c2: x3 in steps of 1, 1 to 8
+    Project x1 = part_3, x2 = clip(part, 0, 5), x3 = part
+      Each by the unit
+        - part = count_rows(*)
+        - part_3 = any(1.0 < cost)
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+  CountUnits units1: rows, one per unit
+    Filter x1
+      Project x1 = part_3, x2 = clip(part, 0, 5), x3 = part
+        Each by the unit
+          - part = count_rows(*)
+          - part_3 = any(1.0 < cost)
+          Scan visits (unit patient_id)
+            - cost, double [0, 5000], grid 1/2
+---- privacy
+c1: l1 5, l2² 25, linf 5; grid 1; gaussian 43.1001; rho 0.00672904, delta 0
+c2: l1 8, l2² 64, linf 8; grid 1; gaussian 68.9602; rho 0.00672904, delta 0
+units1: l1 1, l2² 1, linf 1; grid 1; gaussian 8.62002; rho 0.00672904, delta 0
+loss: rho 0.0201871, delta 0

@@ -1,6 +1,7 @@
-"""GoogleSQL's spelling: options are taken out, bounds per row become CLIP, what means something else is refused."""
+"""GoogleSQL's spelling: options are taken out, bounds per row become CLIP, those per group are kept for the binder."""
 
 import pytest
+from sqlglot import exp
 
 from dpsql.errors import Error, InvalidSyntax, Unsupported
 from dpsql.sql.parse import parse, read_query
@@ -63,6 +64,8 @@ def test_a_reader_without_settings_refuses_options() -> None:
 @pytest.mark.parametrize(
     ("sql", "plain"),
     [
+        ("PERCENTILE_CONT(x, 0.5, contribution_bounds_per_row => (0, 9))", "QUANTILE_CONT(CLIP(x, 0, 9), 0.5)"),
+        ("ANON_VAR_POP(x CLAMPED BETWEEN -1 AND f(1, 2))", "VARIANCE_POP(CLIP(x, -1, F(1, 2)))"),
         ("SUM(x, contribution_bounds_per_row => (0, 10))", "SUM(CLIP(x, 0, 10))"),
         ("AVG(a + b, contribution_bounds_per_row => (-1.5, f(2, 3)))", "AVG(CLIP(a + b, -1.5, F(2, 3)))"),
         ("SUM(DISTINCT x, contribution_bounds_per_row => (0, 1))", "SUM(DISTINCT CLIP(x, 0, 1))"),
@@ -80,12 +83,15 @@ def test_bounds_per_row_are_a_clip(sql: str, plain: str) -> None:
     [
         "SUM(x, contribution_bounds_per_group => (0, 10))", "COUNT(*, contribution_bounds_per_group => (0, 10))",
         "ANON_SUM(x CLAMPED BETWEEN 0 AND 10)", "ANON_AVG(x CLAMPED BETWEEN 0 AND 10)",
+        "COUNT(*, contribution_bounds_per_group => (0, 10)) FILTER (WHERE x > 1)",
+        "SUM(x, contribution_bounds_per_row => (0, 1), contribution_bounds_per_group => (0, 10))",
     ],
 )  # fmt: skip
-def test_bounds_per_group_are_another_thing(sql: str) -> None:
-    with pytest.raises(Unsupported, match="per group") as caught:
-        parse(f"SELECT {sql} FROM t")
-    assert "CLIP" in (caught.value.hint or "")
+def test_bounds_per_group_are_kept_for_the_binder(sql: str) -> None:
+    parsed = parse(f"SELECT {sql} FROM t")
+    (bounds,) = (call for call in parsed.find_all(exp.Anonymous) if call.name != "CLIP")
+    assert bounds.name.lower() == "contribution_bounds_per_group"
+    assert [limit.sql() for limit in bounds.expressions[1:]] == ["0", "10"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +100,7 @@ def test_bounds_per_group_are_another_thing(sql: str) -> None:
         "SUM(contribution_bounds_per_row => (0, 1))", "SUM(x, contribution_bounds_per_row => 1)",
         "SUM(x, contribution_bounds_per_row => (1))", "SUM(x, contribution_bounds_per_row => (1, 2, 3))",
         "contribution_bounds_per_row => (0, 1)", "SUM(x, contribution_bounds_per_row => (0, 1)", "ANON_SUM(",
+        "ANON_SUM(x CLAMPED)", "ANON_SUM(x CLAMPED BETWEEN 0)", "ANON_SUM(x CLAMPED 0 AND 1)", "ANON_SUM(CLAMPED",
         "SUM(x contribution_bounds_per_row => (0, 1))", "SUM(x, contribution_bounds_per_row =>",
     ],
 )  # fmt: skip
