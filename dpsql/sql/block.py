@@ -278,7 +278,7 @@ class ReleaseBlock:
         )
 
     def _is_interval(self, node: exp.Expr) -> bool:
-        return gives_interval(node, self._scope)
+        return self._parts is None and gives_interval(node, self._scope)  # what a unit adds to a group is a number
 
     def _unknown(self, node: exp.Column) -> bool:
         return self._scope.lookup(node) is None
