@@ -191,12 +191,10 @@ def public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str, bool
 
 
 def _looked_up(leaf: Leaf, node: Rows) -> frozenset[str]:
-    """The columns of the left that an outer join equates to its public rows, where its condition is no more."""
+    """The columns of the left by which an outer join finds its public rows: they decide which ones it finds."""
     for join in walk_rows(node):
         if isinstance(join, Join) and join.kind is JoinKind.LEFT and leaf in walk_rows(join.right):
-            read = columns_of(join.condition) - _names(join.right)
-            parts = conjuncts(join.condition)
-            return read if all(isinstance(part, Compare) and part.op == "=" for part in parts) else frozenset()
+            return columns_of(join.condition) - _names(join.right)
     return frozenset()
 
 
