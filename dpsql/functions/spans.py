@@ -23,8 +23,8 @@ from dpsql.functions.calendar import (
     truncate,
 )
 from dpsql.functions.dates import in_calendar
-from dpsql.functions.record import Domains, Fit, Function, NotWorkedOut, Types, Value, text_of, whole_of
-from dpsql.functions.rules import MOST_VALUES, nullable
+from dpsql.functions.record import Domains, Fit, Function, NotWorkedOut, Types, Value, literal_of, text_of, whole_of
+from dpsql.functions.rules import MOST_VALUES, nullable, replace_values
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ
@@ -83,6 +83,8 @@ def _add_form(call: Call, args: list[str]) -> str:
 def _add_domain(call: Call, args: Domains) -> Domain:
     found, interval = ends(args[0]), _interval(call, 1)
     unknown = Domain(call.type, True)
+    if args[0].values is not None and call.type == TIMESTAMP:
+        return _added_values(args[0], interval)
     if found is None:
         return unknown
     first, last = found
@@ -93,6 +95,17 @@ def _add_domain(call: Call, args: Domains) -> Domain:
     except OverflowError:
         return unknown
     return Domain(call.type, args[0].nullable, to_number(lower), to_number(upper))
+
+
+def _added_values(arg: Domain, interval: Interval) -> Domain:
+    """Of few moments, such as the starts of weeks, each is known."""
+    moments = [dt.datetime(v.year, v.month, v.day) if not isinstance(v, dt.datetime) else v
+               for v in arg.values or () if isinstance(v, dt.date)]  # fmt: skip
+    try:
+        moved = tuple(dict.fromkeys(_added(at, interval) for at in moments))
+    except OverflowError:
+        return Domain(TIMESTAMP, True)
+    return replace_values(Domain(TIMESTAMP, arg.nullable), (*moved, *((None,) if arg.nullable else ())))
 
 
 def _added(at: dt.datetime, interval: Interval) -> dt.datetime:
@@ -122,25 +135,28 @@ def _evaluate_add(call: Call, values: list[Value]) -> Value:
 
 
 def _days_fit(types: Types) -> Fit | None:
-    return Fit((DATE, BIGINT), DATE) if types[0] == DATE and types[1].is_integer else None
+    return Fit((types[0], BIGINT), types[0]) if types[0].is_time and types[1].is_integer else None
 
 
 def _days_form(call: Call, args: list[str]) -> str:
     """The remainder keeps the sum within what an engine can hold, for any number."""
     day, days = args
-    moved = f"({day} + CAST({days} % {MOST_DAYS + 1} AS INTEGER))"
-    return f"CASE WHEN {days} BETWEEN -{MOST_DAYS} AND {MOST_DAYS} THEN {in_calendar(moved, DATE)} END"
+    number = f"CAST({days} % {MOST_DAYS + 1} AS INTEGER)"
+    moved = f"({day} + {number if call.type == DATE else f'to_days({number})'})"
+    return f"CASE WHEN {days} BETWEEN -{MOST_DAYS} AND {MOST_DAYS} THEN {in_calendar(moved, call.type)} END"
 
 
 def _days_domain(call: Call, args: Domains) -> Domain:
     day, days = args
     if not (day.bounded and days.bounded):
-        return Domain(DATE, True)
-    lower, upper = day.bounds[0] + days.bounds[0], day.bounds[1] + days.bounds[1]
-    inside = lower >= FIRST_DAY and upper <= LAST_DAY
-    if lower > LAST_DAY or upper < FIRST_DAY:
-        return Domain(DATE, True, values=())
-    return Domain(DATE, nullable(args) or not inside, max(lower, Fraction(FIRST_DAY)), min(upper, Fraction(LAST_DAY)))
+        return Domain(call.type, True)
+    one = 1 if call.type == DATE else MICROSECONDS
+    first, last = Fraction(FIRST_DAY * one), Fraction((LAST_DAY + 1) * one - 1)
+    lower, upper = day.bounds[0] + days.bounds[0] * one, day.bounds[1] + days.bounds[1] * one
+    if lower > last or upper < first:
+        return Domain(call.type, True, values=())
+    inside = lower >= first and upper <= last
+    return Domain(call.type, nullable(args) or not inside, max(lower, first), min(upper, last))
 
 
 def _evaluate_days(call: Call, values: list[Value]) -> Value:
@@ -233,9 +249,9 @@ def _age_domain(call: Call, args: Domains) -> Domain:
 
 
 def _bucket_fit(types: Types) -> Fit | None:
-    if not types[3].is_time:
+    if not all(type_.is_time for type_ in types[3:]):
         return None
-    return Fit((INTEGER, INTEGER, BIGINT, TIMESTAMP), TIMESTAMP)
+    return Fit((INTEGER, INTEGER, BIGINT, *(TIMESTAMP,) * len(types[3:])), TIMESTAMP)
 
 
 def _check_bucket(call: Call) -> str | None:
@@ -243,11 +259,13 @@ def _check_bucket(call: Call) -> str | None:
     width = interval.days * MICROSECONDS + interval.microseconds
     if not interval.fits or min(interval.months, width) < 0 or bool(interval.months) == bool(width):
         return "the width of time_bucket is in months, or in days and less, and above 0"
+    if len(call.args) == 5 and (interval.months or literal_of(call, 4) is None):
+        return "buckets that begin at a moment are days or less wide"
     return None
 
 
 def _bucket_form(call: Call, args: list[str]) -> str:
-    return in_calendar(f"time_bucket({_span_form(_interval(call, 0))}, {args[3]})", TIMESTAMP)
+    return in_calendar(f"time_bucket({_span_form(_interval(call, 0))}, {', '.join(args[3:])})", TIMESTAMP)
 
 
 def _bucket_domain(call: Call, args: Domains) -> Domain:
@@ -257,7 +275,8 @@ def _bucket_domain(call: Call, args: Domains) -> Domain:
         return unknown
     values: list[Scalar] = []
     try:
-        at = _bucket(found[0], interval)
+        origin = literal_of(call, 4)
+        at = _bucket(found[0], interval, origin if isinstance(origin, dt.datetime) else _MONDAY)
         while at <= found[1]:
             values.append(at)
             if len(values) > MOST_VALUES:
@@ -268,12 +287,12 @@ def _bucket_domain(call: Call, args: Domains) -> Domain:
     return Domain(TIMESTAMP, args[3].nullable, values=tuple(values))
 
 
-def _bucket(at: dt.datetime, interval: Interval) -> dt.datetime:
+def _bucket(at: dt.datetime, interval: Interval, origin: dt.datetime) -> dt.datetime:
     if interval.months:
         months = (at.year - _NEW_YEAR.year) * 12 + at.month - 1
         return add_months(_NEW_YEAR, months // interval.months * interval.months)
     width = dt.timedelta(days=interval.days, microseconds=interval.microseconds)
-    return _MONDAY + (at - _MONDAY) // width * width
+    return origin + (at - origin) // width * width
 
 
 SPANS = (
@@ -289,6 +308,6 @@ SPANS = (
              written=False),
     Function("age", "extract(year FROM age(CURRENT_DATE, at))", _age_fit, _age_domain, _age_form, 3, 3,
              frozenset({0}), _check_age, written=False),
-    Function("time_bucket", "time_bucket(INTERVAL '15 minutes', at)", _bucket_fit, _bucket_domain, _bucket_form, 4, 4,
-             frozenset({0, 1, 2}), _check_bucket),
+    Function("time_bucket", "time_bucket(INTERVAL '15 minutes', at)", _bucket_fit, _bucket_domain, _bucket_form, 4, 5,
+             frozenset({0, 1, 2, 4}), _check_bucket),
 )  # fmt: skip

@@ -294,6 +294,7 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Bind], Expr]] = {
     exp.DateDiff: bind_time.date_diff,
     exp.DateAdd: bind_time.date_add,
     exp.DateSub: bind_time.date_add,
+    exp.DateBin: bind_time.date_bin,
     exp.TimeToStr: bind_time.to_char,
     exp.StrToDate: bind_time.to_date,
     exp.StrToTime: bind_time.to_date,

@@ -11,7 +11,7 @@ from dpsql.functions.calendar import EXTRACTIONS, TRUNCATIONS, part_name
 from dpsql.functions.formats import UnknownFormat, directives, postgres_pieces
 from dpsql.functions.spans import Interval
 from dpsql.functions.zones import UTC, close_zones, zone_name
-from dpsql.plan.expr import Arithmetic, Cast, Expr, Literal
+from dpsql.plan.expr import Arithmetic, Call, Cast, Expr, Literal
 from dpsql.sql.bind_call import checked_call
 from dpsql.sql.bind_span import difference, extracted_part
 from dpsql.sql.coerce import coerce
@@ -22,6 +22,7 @@ from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 Bind = Callable[[exp.Expr], Expr]
 
+_BUCKET = "TIME_BUCKET(INTERVAL '15 minutes', at)."
 
 def _part(node: exp.Expr, known: tuple[str, ...], what: str) -> Literal:
     name = part_name(node.name)
@@ -101,8 +102,8 @@ def interval_sum(node: exp.Expr, bind: Bind) -> Expr:
         left, right = right, left
     days = _days(right, bind)
     if days is not None:
-        op = "-" if isinstance(node, exp.Sub) else "+"
-        return coerce(date_sum(op, bind(left), days, node), TIMESTAMP, node)
+        back = isinstance(node, exp.Sub)
+        return _days_later(bind(left), Arithmetic("-", Literal(0, BIGINT), days, BIGINT) if back else days, node)
     return _moved(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
 
 
@@ -116,10 +117,38 @@ def _days(node: exp.Expr, bind: Bind) -> Expr | None:
     if whole_number(factor) is not None or isinstance(factor.unnest(), exp.Literal):
         return None
     number, interval = bind(factor), read_interval(span)
+    if isinstance(number, Literal) and isinstance(number.value, int):
+        return None
     if not number.type.is_integer or interval.months or interval.microseconds:
         raise Unsupported("a number of intervals is a whole number of days, added to a date",
                           hint="For example: day + nights * INTERVAL '1 day'.", span=span_of(node))  # fmt: skip
     return number if interval.days == 1 else Arithmetic("*", number, Literal(interval.days, BIGINT), BIGINT)
+
+
+def _days_later(arg: Expr, days: Expr, node: exp.Expr) -> Expr:
+    if not arg.type.is_time:
+        raise TypeMismatch(f"an interval is added to a date or timestamp, not to {arg.type}", span=span_of(node))
+    sunday = _week_of(arg, days)
+    if sunday is not None:
+        return sunday
+    moved = checked_call("add_days", [arg, days], node)
+    return coerce(moved, TIMESTAMP, node) if arg.type == DATE else moved
+
+
+def _week_of(day: Expr, days: Expr) -> Expr | None:
+    """A day less its number in the week is the Sunday before: the week of the next day, which has a list of values."""
+    if not (isinstance(day, Call) and day.function == "date_trunc" and day.args[0] == Literal("day", TEXT)):
+        return None
+    number = days.right if isinstance(days, Arithmetic) and days.op == "-" and days.left == Literal(0, BIGINT) else None
+    number = number.arg if isinstance(number, Cast) else number
+    moment = day.args[1]
+    if day.type != TIMESTAMP or number != Call("extract", (Literal("dow", TEXT), moment), BIGINT):
+        return None
+    return _shifted(Call("date_trunc", (Literal("week", TEXT), _shifted(moment, 1)), TIMESTAMP), -1)
+
+
+def _shifted(arg: Expr, days: int) -> Expr:
+    return Call("add_interval", (arg, Literal(0, INTEGER), Literal(days, INTEGER), Literal(0, BIGINT)), TIMESTAMP)
 
 
 def _moved(arg: Expr, interval: Interval, back: bool, node: exp.Expr) -> Expr:
@@ -178,16 +207,37 @@ def date_sub_units(node: exp.Anonymous, bind: Bind) -> Expr:
 
 
 def time_bucket(node: exp.Anonymous, bind: Bind) -> Expr:
-    if len(node.expressions) != 2:
-        raise Unsupported("TIME_BUCKET takes an interval and a date", span=span_of(node))
-    written, arg = node.expressions[0], bind(node.expressions[1])
+    """TIME_BUCKET(INTERVAL '15 minutes', at), from a moment on where a third argument says so."""
+    if not 2 <= len(node.expressions) <= 3:
+        raise Unsupported("TIME_BUCKET takes an interval and a date", hint="For example: " + _BUCKET,
+                          span=span_of(node))  # fmt: skip
+    return _bucket(node.expressions[0], bind(node.expressions[1]), node.expressions[2:], bind, node)
+
+
+def date_bin(node: exp.Expr, bind: Bind) -> Expr:
+    """DATE_BIN('6 hours', at, origin), as PostgreSQL has it."""
+    only(node, "this", "expression", "unit")
+    origin = node.args.get("unit")
+    if origin is None:
+        raise Unsupported("DATE_BIN takes an interval, a timestamp and a timestamp to begin at",
+                          hint="For example: DATE_BIN('6 hours', at, TIMESTAMP '2001-01-01').",
+                          span=span_of(node))  # fmt: skip
+    return _bucket(node.this, bind(node.expression), [origin], bind, node)
+
+
+def _bucket(written: exp.Expr, arg: Expr, origins: list[exp.Expr], bind: Bind, node: exp.Expr) -> Expr:
     if isinstance(written, exp.Literal) and written.is_string:
         written = exp.Interval(this=written.copy())
     width = read_interval(written)
     numbers: list[Expr] = [Literal(width.months, INTEGER), Literal(width.days, INTEGER),
                            Literal(width.microseconds, BIGINT)]  # fmt: skip
-    start = checked_call("time_bucket", [*numbers, arg], node)
-    return Cast(start, DATE) if arg.type == DATE and not width.microseconds else start  # buckets of days are days
+    start = checked_call("time_bucket", [*numbers, arg, *(_moment(bind(o), o) for o in origins)], node)
+    is_days = arg.type == DATE and not width.microseconds and not origins
+    return Cast(start, DATE) if is_days else start  # buckets of days are days
+
+
+def _moment(arg: Expr, node: exp.Expr) -> Expr:
+    return coerce(arg, TIMESTAMP, node) if isinstance(arg, Literal) and (arg.type == TEXT or arg.type.is_time) else arg
 
 
 # --- formats and zones -----------------------------------------------------------------------------------------------

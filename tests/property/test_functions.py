@@ -109,6 +109,13 @@ EXPRESSIONS = [
       for a, b in (("p", "q"), ("q", "p"), ("f", "q"), ("q", "f"), ("e", "p"))),
     *(f"time_bucket(INTERVAL '{w}', {x})" for x in DATES for w in
       ("15 minutes", "7 days", "1 month", "5 months", "100 years", "13 hours", "1 microsecond")),
+    *(f"date_bin('{w}', {x}, TIMESTAMP '{origin}')" for x in DATES for w in ("6 hours", "3 days", "1 microsecond")
+      for origin in ("2001-01-01", "9999-12-31 23:00", "0001-01-01 00:00:01", "2020-02-02 05:00")),
+    *(f"({x} {op} {n} * INTERVAL '{w}')" for x in ("e", "p", "q", "o") for op in "+-" for n in ("i", "n", "m")
+      for w in ("1 day", "2 weeks")),
+    *(f"(date_trunc('day', {x}) - extract(dow FROM {x})::int * INTERVAL '1 day')" for x in ("p", "q", "f", "o")),
+    *(f"({x} - extract(dow FROM {x}) * INTERVAL '1 day')" for x in ("p", "q", "f", "o")),
+    "date_trunc('day', q) + (-extract(dow FROM q) * INTERVAL '1 day')", "time_bucket('6 hours', q, '2001-01-01')",
     *(f"make_date({y}, {m}, {d})" for y in ("i", "n", "2020") for m in ("i", "n", "2") for d in ("i", "n", "30")),
     *(f"to_timestamp({x})" for x in NUMBERS),
     *(f"CAST({x} AS {to})" for x, to in (("t", "int"), ("t", "double precision"), ("t", "date"), ("t", "timestamp"),
@@ -307,7 +314,8 @@ REFUSED = (
     "to_char(x, '999')", "to_char(p, k)", "strftime(p, '%Q')", "to_date(t, 'Q')", "extract(timezone FROM o)",
     "md5(t)", "chr(i)",
     "extract(year FROM h)", "date_trunc('eon', p)", "time_bucket(INTERVAL '0 days', p)",
-    "time_bucket(INTERVAL '1 month 1 day', p)",
+    "time_bucket(INTERVAL '1 month 1 day', p)", "p + x * INTERVAL '1 day'", "p + n * INTERVAL '1 hour'",
+    "date_bin('1 month', p, TIMESTAMP '2001-01-01')", "date_bin('1 hour', p, q)", "date_bin('1 hour', p)",
     "p + INTERVAL '20000 years'", "p + INTERVAL '1.5 months'", "log(0.5, x)", "log(y, x)", "width_bucket(x, 1, 1, 5)",
     "width_bucket(x, 0, 1, 100000)", "round(x, 99)", "round(x, n)", "p AT TIME ZONE 'Europe/Pariss'",
     "p AT TIME ZONE t", "h AT TIME ZONE 'Europe/Paris'", "CAST(p AS int)",

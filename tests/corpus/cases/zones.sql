@@ -101,3 +101,25 @@ TypeMismatch 42804: STDDEV() needs numbers, not interval
 LINE 1: SELECT STDDEV(TIMESTAMP '2025-01-01' - admitted) FROM visits
                                 ^
 HINT:  STDDEV(EXTRACT(epoch FROM CAST('2025-01-01' AS TIMESTAMP) - admitted)) is in seconds.
+
+-- case: weeks from Sunday on, as Tableau writes them
+-- category: tableau
+-- empty: twk:admitted:ok
+SELECT DATE_TRUNC('DAY', CAST("visits"."admitted" AS TIMESTAMP)) + (-EXTRACT(DOW FROM CAST("visits"."admitted" AS TIMESTAMP)) * INTERVAL '1 DAY') AS "twk:admitted:ok", SUM(1) AS "cnt:visits:ok" FROM "public"."visits" "visits" GROUP BY 1 ORDER BY 1
+
+-- case: the Sunday before each visit
+SELECT COUNT(*) AS n FROM visits WHERE admitted - EXTRACT(dow FROM admitted)::int * INTERVAL '1 day' < TIMESTAMP '2024-02-04 12:00'
+
+-- case: quarters of a day from an origin
+-- empty: at
+SELECT DATE_BIN('6 hours', admitted, TIMESTAMP '2001-01-01 03:00') AS at, COUNT(*) AS n FROM visits WHERE admitted >= TIMESTAMP '2024-03-01' AND admitted < TIMESTAMP '2024-04-01' GROUP BY 1 ORDER BY 1
+---- duckdb
+SELECT time_bucket(INTERVAL '6 hours', admitted, TIMESTAMP '2001-01-01 03:00') AS "at", COUNT(*) AS n FROM visits WHERE admitted >= TIMESTAMP '2024-03-01' AND admitted < TIMESTAMP '2024-04-01' GROUP BY 1 ORDER BY 1
+
+-- case: bins of a month
+SELECT DATE_BIN('1 month', admitted, TIMESTAMP '2001-01-01') AS at, COUNT(*) FROM visits GROUP BY 1
+---- error
+Unsupported 0A000: buckets that begin at a moment are days or less wide
+LINE 1: SELECT DATE_BIN('1 month', admitted, TIMESTAMP '2001-01-01') AS at, COUNT(*) FROM visits GROUP BY 1
+               ^
+HINT:  For example: time_bucket(INTERVAL '15 minutes', at).
