@@ -6,7 +6,7 @@ What touches private rows stays *owned*: a unit's rows in the result are a funct
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -52,6 +52,14 @@ class Outside(Protocol):
 
     def rows(self, source: exp.Expr, namer: Namer) -> tuple[RowsHole, tuple[str, ...]]:
         """A table hole, and the names of its columns as the statement knows them."""
+
+    def grouped(
+        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
+    ) -> tuple[exp.Subquery, tuple[exp.Expr, ...]] | None:
+        """A sub-select grouped by what it equates with the block around it: a release, and the outer side of each."""
+
+    def apart(self) -> Outside:
+        """The same, for a look that leaves no hole behind."""
 
 
 @dataclass(frozen=True)

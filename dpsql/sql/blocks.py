@@ -34,6 +34,8 @@ class Block:
 
 
 Environment = dict[str, Block]
+Grouped = tuple[exp.Subquery, tuple[exp.Expr, ...]]
+"""A sub-select grouped by what it equates with the block around it, and the outer side of each."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class State:
     scopes: dict[int, Ctes] = field(default_factory=dict)  # of each block over private rows, its owned CTEs
     environments: dict[int, Environment] = field(default_factory=dict)  # of each block, what its names mean
     inner: dict[int, tuple[exp.Expr, Block]] = field(default_factory=dict)  # sub-selects that became holes, once each
+    grouped: dict[int, tuple[exp.Select, Grouped | None]] = field(default_factory=dict)  # those that read an outer row
     views: dict[str, Block] = field(default_factory=dict)
     kept_views: list[exp.CTE] = field(default_factory=list)
     names: int = 0

@@ -16,7 +16,8 @@ from dpsql.plan.expr import HoleValue
 from dpsql.plan.relations import Field, RowsHole
 from dpsql.plan.stages import MOST_LENGTH, MOST_ROWS, Shape
 from dpsql.schema.domain import Domain
-from dpsql.sql.blocks import Block, BoundHole, Environment, Ownership, State
+from dpsql.sql.blocks import Block, BoundHole, Environment, Grouped, Ownership, State
+from dpsql.sql.correlated import decorrelate
 from dpsql.sql.dialect import span_of
 from dpsql.sql.names import Namer
 from dpsql.sql.outputs import Output
@@ -56,6 +57,30 @@ class Holes:
         columns = tuple(Field(namer.name(n), _typed(o, source)) for n, o in zip(names, outputs, strict=True))
         hole = self._add(Shape.ROWS, columns, block)
         return RowsHole(hole.name, hole.columns, hole.domains, hole.most), names
+
+    def grouped(
+        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
+    ) -> Grouped | None:
+        known = self.state.grouped.get(id(select))
+        if known is None:
+            known = self.state.grouped[id(select)] = (select, self._decorrelated(select, is_inner))
+        return known[1]
+
+    def _decorrelated(
+        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
+    ) -> Grouped | None:
+        try:
+            found = decorrelate(select, is_inner)
+        except Unsupported:  # by something else than equalities
+            return None
+        if found is None:
+            return None
+        source = exp.Subquery(this=found.select)
+        source.parent = select.parent
+        return None if self.is_owned(found.select) else (source, found.outer)
+
+    def apart(self) -> Holes:
+        return Holes(self.state, self.query, self.ownership, self.named)
 
     def _single(self, query: exp.Expr, shape: Shape) -> BoundHole:
         known = self._values.get((id(query), shape))

@@ -22,6 +22,7 @@ from dpsql.sql.bind_truth import COMPARISONS
 from dpsql.sql.choosing import refuse_choice
 from dpsql.sql.coerce import meet
 from dpsql.sql.dialect import only, span_of
+from dpsql.sql.group_values import bind_group_value
 from dpsql.sql.joins import conjunct_nodes, holds_query
 from dpsql.sql.names import Scope, SourceScope, is_star
 from dpsql.sql.outer_names import reads_outer, sources_in
@@ -255,6 +256,9 @@ def _scalar(binder: Binder, relation: Relation, query: exp.Expr, node: exp.Expr)
         if not isinstance(query, exp.Select) or relation.is_public:
             raise Unsupported("this sub-select cannot read the block around it",
                               hint="Join the tables in FROM instead.", span=span_of(node))  # fmt: skip
+        value = bind_group_value(binder, relation, query, lambda other: open_rows(other, relation, query, node))
+        if value is not None:
+            return value
         inner = open_rows(binder, relation, query, node)
         return bind_scalar(binder, relation, query, inner, lambda: require_unit(relation, inner, (), node))
     if binder.outside is None:

@@ -146,15 +146,19 @@ def not_equated(node: exp.Expr, hint: str) -> NotPrivate:
     )
 
 
-def require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
-    """Refuse a sub-select over private rows that may look at other units' rows."""
+def equates_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...]) -> bool:
+    """Whether a sub-select looks at rows of the outer row's unit only; public rows belong to nobody."""
     if right.is_public and not relation.is_public:
-        return
+        return True
     known = relation.known + right.known + right.correlated + extra
     theirs = set(range(len(relation.pieces), len(relation.pieces) + len(right.pieces)))
-    for group in groups(relation.pieces + right.pieces, known):
-        if theirs <= group and group - theirs:
-            return
+    return any(theirs <= group and group - theirs for group in groups(relation.pieces + right.pieces, known))
+
+
+def require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
+    """Refuse a sub-select over private rows that may look at other units' rows."""
+    if equates_unit(relation, right, extra):
+        return
     raise NotPrivate(
         "a sub-select over private rows must equate its privacy unit with the outer one",
         detail="Otherwise one unit's rows decide about another's.",

@@ -84,3 +84,39 @@ Unsupported 0A000: a list or series in FROM cannot read private rows
 LINE 1: SELECT COUNT(*) FROM visits v, unnest([v.nights, 2]) AS t(x)
                                                ^
 HINT:  Write its values out.
+
+-- case: dearer than the average of its ward
+SELECT v.kind, COUNT(*) AS n FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = v.ward) GROUP BY v.kind ORDER BY v.kind
+
+-- case: below a part of the average of its ward and kind
+SELECT COUNT(*) FROM visits v WHERE v.nights < (SELECT 0.5 * AVG(x.nights) FROM visits x WHERE x.ward = v.ward AND x.kind = v.kind)
+
+-- case: the outer block's columns are found by their table's name
+SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(cost) FROM visits WHERE ward = v.ward)
+
+-- case: a count of a group that there is not
+SELECT COUNT(*) FROM patients p WHERE (SELECT COUNT(*) + 1 FROM visits x WHERE x.ward = p.city) = 1
+
+-- case: a group's average read per patient
+SELECT AVG(n) AS mean FROM (SELECT patient_id, COUNT(*) AS n FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = v.ward) GROUP BY patient_id) t
+
+-- case: a group's average of a CTE, with a sub-select of its own
+WITH long AS (SELECT * FROM visits WHERE nights > (SELECT AVG(nights) FROM visits))
+SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM long x WHERE x.ward = v.ward)
+
+-- case: a group of all others
+SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward <> v.ward)
+---- error
+Unsupported 0A000: a sub-select that gives one value may be compared with the outer block by = only
+LINE 1: SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward <> v.ward)
+                                                                                             ^
+HINT:  Join the rows in FROM and aggregate there, or use a window function with PARTITION BY the unit.
+
+-- case: the group of another unit
+SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.patient_id = v.doctor_id)
+---- error
+NotPrivate 0A000: a sub-select over private rows must equate its privacy unit with the outer one
+LINE 1: SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.patient_id = v.doctor_id)
+                                                             ^
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  In the sub-select, add WHERE x.patient_id = v.patient_id.

@@ -162,12 +162,6 @@ SELECT SUM(l_extendedprice) / 7.0 AS avg_yearly
 FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
----- error
-NotPrivate 0A000: a sub-select over private rows must equate its privacy unit with the outer one
-LINE 4:   AND l_quantity < (SELECT 0.2 * AVG(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
-                                   ^
-DETAIL:  Otherwise one unit's rows decide about another's.
-HINT:  Give "lineitem" in the sub-select another name, and equate the privacy unit of both there.
 
 -- case: Q17, with the mean of each part released first
 WITH means AS (SELECT l_partkey AS partkey, 0.2 * AVG(l_quantity) AS small FROM lineitem GROUP BY l_partkey)

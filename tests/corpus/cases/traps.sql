@@ -235,13 +235,9 @@ LINE 1: SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits WHERE 
                                                          ^
 
 -- case: the dearest visit by a sub-select
+-- tolerance: 10
+-- note: MAX is an extreme quantile, which few visits cost exactly
 SELECT COUNT(*) FROM visits v WHERE cost = (SELECT MAX(cost) FROM visits w WHERE w.ward = v.ward)
----- error
-NotPrivate 0A000: a sub-select over private rows must equate its privacy unit with the outer one
-LINE 1: SELECT COUNT(*) FROM visits v WHERE cost = (SELECT MAX(cost) FROM visits w WHERE w.ward = v.ward)
-                                                           ^
-DETAIL:  Otherwise one unit's rows decide about another's.
-HINT:  In the sub-select, add WHERE w.patient_id = v.patient_id.
 
 -- case: an aggregate of an aggregate
 SELECT AVG(SUM(cost)) FROM visits GROUP BY ward

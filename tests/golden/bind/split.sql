@@ -228,3 +228,18 @@ VALUES (1)
 SELECT * FROM (VALUES (1)) AS "values"(column1)
 ---- output
 column1 INTEGER
+
+-- case: a value of a group that the row names
+SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = v.ward)
+---- plan
+_r2:
+Aggregate by k1 = ward
+  - mean cost
+  Table visits (unit bigint)
+_r1:
+Aggregate
+  - count rows
+  Filter cost > v
+    Join left on column_c1 = ward
+      Table visits (unit bigint)
+      Hole h1 of at most 1000 rows: v, column_c1

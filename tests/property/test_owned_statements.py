@@ -1,0 +1,121 @@
+"""Statements whose rows of one unit may look at much else: the rows that each release reads are owned.
+
+Each is bound and rewritten as for a release, and its rows are read on neighboring databases, in several orders: one
+unit more or less moves no row of another. Holes hold the same values on both sides: they were released before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pytest
+
+from dpsql.dataset import Dataset, open_dataset
+from dpsql.plan.expr import UID
+from dpsql.plan.relations import Field, row_fields
+from dpsql.plan.stages import Shape
+from dpsql.rewrite.pipeline import prepare
+from dpsql.sql.blocks import BoundHole, BoundRelease
+from dpsql.sql.parse import parse
+from dpsql.sql.render_rows import render_rows
+from dpsql.sql.split import split
+from dpsql.types import DOUBLE, TEXT
+
+SCHEMA = """
+dpsql: 1
+engine: duckdb:///{name}.duckdb
+privacy:
+  unit: people.pid
+  budget: {{epsilon: 1000, delta: 0.5}}
+  query: {{epsilon: 1, delta: 1e-6}}
+  contributions: {{rows: 3, groups: 3}}
+tables:
+  people:
+    unit: pid
+    unique: [pid]
+    columns: {{pid: {{type: bigint}}, town: {{type: text}}, age: {{type: integer, bounds: [0, 99]}}}}
+  visits:
+    unit: {{pid: people.pid}}
+    unique: [vid]
+    columns:
+      vid: {{type: bigint}}
+      pid: {{type: bigint}}
+      ward: {{type: text}}
+      n: {{type: bigint, bounds: [0, 9]}}
+      x: {{type: double, bounds: [-5, 5]}}
+"""
+STATEMENTS = [
+    "SELECT COUNT(*) FROM visits v WHERE v.n > (SELECT AVG(y.n) FROM visits y WHERE y.ward = v.ward)",
+    "SELECT SUM(v.n) FROM visits v WHERE (SELECT COUNT(*) FROM visits y WHERE y.ward = v.ward AND y.n = v.n) < 5",
+    "SELECT v.ward, COUNT(*) FROM people p JOIN visits v USING (pid)"
+    " WHERE p.age > (SELECT 0.5 * AVG(q.age) FROM people q WHERE q.town = v.ward) GROUP BY v.ward",
+]
+
+
+def fill(path: Path, rng: Random, units: list[int]) -> None:
+    """Rows of each unit are the same on all sides, their order is not; many are equal in all but their key."""
+    people, visits = [], []
+    for unit in units:
+        own = Random(unit)
+        people.append(f"({unit}, '{own.choice('ab')}', {own.randrange(99)})")
+        for number in range(12 if unit == 7 else own.randrange(5)):
+            x = own.choice(["0.5", "-0.0", "0.0", "'NaN'", "NULL", "9"])
+            ward = own.choice(["'a'", "'b'", "NULL"])
+            visits.append(f"({unit * 100 + number}, {unit}, {ward}, {own.randrange(3)}, {x})")
+    visits += ["(9901, NULL, 'a', 5, 0.5)"]
+    rng.shuffle(people)
+    rng.shuffle(visits)
+    with duckdb.connect(str(path)) as database:
+        database.execute("CREATE TABLE people (pid BIGINT, town VARCHAR, age INTEGER)")
+        database.execute("CREATE TABLE visits (vid BIGINT, pid BIGINT, ward VARCHAR, n BIGINT, x DOUBLE)")
+        database.execute(f"INSERT INTO people VALUES {', '.join(people)}")
+        database.execute(f"INSERT INTO visits VALUES {', '.join(visits)}")
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> list[Dataset]:
+    """With unit 7, the same in another order, and without it."""
+    folder, crowd = tmp_path_factory.mktemp("owned"), list(range(20, 40))
+    found = []
+    for turn, units in enumerate(([7, *crowd], [*crowd, 7], crowd)):
+        name = f"side{turn}"
+        folder.joinpath(f"{name}.yaml").write_text(SCHEMA.format(name=name))
+        fill(folder / f"{name}.duckdb", Random(turn), units)
+        found.append(open_dataset(folder / f"{name}.yaml"))
+    return found
+
+
+def value(field: Field, number: int) -> object:
+    if field.type == TEXT:
+        return "ab"[number]
+    return [1.0, 0.25][number] if field.type == DOUBLE else number
+
+
+def filled(hole: BoundHole) -> object:
+    rows = [{field.name: value(field, number) for field in hole.columns} for number in (0, 1)]
+    values = [next(iter(row.values())) for row in rows]
+    return {Shape.ROWS: rows, Shape.LIST: values, Shape.VALUE: values[0]}[hole.shape]
+
+
+def read(dataset: Dataset, release: BoundRelease) -> dict[object, Counter[str]]:
+    rows = prepare(release.aggregate, dataset.resolved).rows
+    fields = [f.name for f in row_fields(rows)]
+    assert fields[0] == UID
+    names = ", ".join(f'"{name}"' for name in fields)
+    holes = {hole.name: filled(hole) for hole in release.holes}
+    found: dict[object, Counter[str]] = {}
+    for row in dataset.engine.public(f"SELECT {names} FROM ({render_rows(rows)})", holes):
+        found.setdefault(row[0], Counter())[repr(row)] += 1
+    return found
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_a_unit_moves_no_row_of_another(sql: str, sides: list[Dataset]) -> None:
+    for place, release in enumerate(split(parse(sql), sides[0].schema).releases):
+        one, mixed, without = (read(side, release) for side in sides)
+        assert one == mixed, (place, "the order of rows decides")
+        assert len(one) > 1
+        assert {unit: rows for unit, rows in one.items() if unit != 7} == without, place
