@@ -24,6 +24,7 @@ from dpsql.sql.dialect import only, span_of
 from dpsql.sql.inner import bind_inner
 from dpsql.sql.join_order import arranged
 from dpsql.sql.joins import conjunct_nodes, holds_query, join_tree
+from dpsql.sql.laterals import bind_lateral
 from dpsql.sql.names import BoundColumn, Namer, Scope, is_star, starred
 from dpsql.sql.names import star_columns as star_columns
 from dpsql.sql.outputs import output_name
@@ -91,6 +92,9 @@ class Binder:
 
     def source(self, source: exp.Expr, ctes: Ctes, alone: bool = False) -> Relation:
         return bind_source(self, source, ctes, alone)
+
+    def lateral(self, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
+        return bind_lateral(self, left, join, ctes)
 
     def ctes_of(self, select: exp.Expr) -> Ctes:
         """The owned CTEs in scope: those of the nearest block around that has any noted."""

@@ -96,3 +96,18 @@ class State:
                 return self.environments[id(place)]
             place = place.parent
         return {}
+
+
+def in_order(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
+    """By name, but what a hole's source reads comes first."""
+    done: dict[str, BoundRelease] = {}
+
+    def add(release: BoundRelease) -> None:
+        for table in (table for hole in release.holes for table in hole.source.find_all(exp.Table)):
+            if table.name in releases and table.name not in done:
+                add(releases[table.name])
+        done.setdefault(release.name, release)
+
+    for name in sorted(releases, key=lambda name: int(name.removeprefix("_r"))):
+        add(releases[name])
+    return tuple(done.values())

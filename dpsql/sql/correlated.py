@@ -33,6 +33,24 @@ def decorrelate(select: exp.Select, is_inner: Callable[[exp.Column], bool]) -> C
     outer_columns = [column for column in _own_columns(select) if not is_inner(column)]
     if not outer_columns:
         return None
+    found = correlation(select, is_inner)
+    more = any(select.args.get(clause) for clause in ("group", "having", "limit", "distinct"))
+    if found is None or more or len(select.expressions) != 1:
+        raise Unsupported(
+            "a sub-select over private rows may look at the row around it by equalities only",
+            hint="For example: (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward).",
+            span=span_of(outer_columns[0]),
+        )
+    return _grouped(select, *found)
+
+
+def correlation(
+    select: exp.Select, is_inner: Callable[[exp.Column], bool]
+) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]] | None:
+    """The conditions of the sub-select alone, and what it equates with the block around it, inner side first.
+
+    None where it reads that block in any other way.
+    """
     where = select.args.get("where")
     kept: list[exp.Expr] = []
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
@@ -42,15 +60,8 @@ def decorrelate(select: exp.Select, is_inner: Callable[[exp.Column], bool]) -> C
             pairs.append(sides)
         else:
             kept.append(part)
-    left = {id(column) for column in outer_columns} - {id(c) for _, outer in pairs for c in _columns(outer)}
-    more = any(select.args.get(clause) for clause in ("group", "having", "limit", "distinct"))
-    if left or more or len(select.expressions) != 1:
-        raise Unsupported(
-            "a sub-select over private rows may look at the row around it by equalities only",
-            hint="For example: (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward).",
-            span=span_of(outer_columns[0]),
-        )
-    return _grouped(select, kept, pairs)
+    read = {id(column) for column in _own_columns(select) if not is_inner(column)}
+    return None if read - {id(c) for _, outer in pairs for c in _columns(outer)} else (kept, pairs)
 
 
 def _grouped(select: exp.Select, kept: list[exp.Expr], pairs: list[tuple[exp.Expr, exp.Expr]]) -> Correlated:

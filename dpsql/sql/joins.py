@@ -43,6 +43,11 @@ def join_tree(
             chains[-1][1].append(join)
     result: Relation | None = None
     for source, chained, where in chains:
+        if isinstance(source, exp.Lateral) and isinstance(where, exp.Join) and result is not None:
+            result = binder.lateral(result, where, ctes)  # it reads all that stands before the comma
+            for join in chained:
+                result = bind_join(binder, result, join, ctes)
+            continue
         relation = binder.source(source, ctes, alone=source is first)
         for join in chained:
             relation = bind_join(binder, relation, join, ctes)
@@ -70,6 +75,8 @@ def bind_join(binder: Binder, left: Relation, join: exp.Join, ctes: Ctes) -> Rel
     only(join, "this", "on", "using", "side", "kind", "method")
     if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI"):
         return _kept(binder, left, join, ctes)
+    if isinstance(join.this, exp.Lateral):
+        return binder.lateral(left, join, ctes)
     side = _side(join)
     right = binder.source(join.this, ctes)
     return _joined(binder, left, right, side, join, _condition(binder, join, left, right, side))
@@ -107,7 +114,7 @@ def _side(join: exp.Join) -> str:
 
 
 def _condition(binder: Binder, join: exp.Join, left: Relation, right: Relation, side: str) -> _Condition:
-    _check_aliases(left.scope, right.scope, join)
+    check_aliases(left.scope, right.scope, join)
     using = [exp.Column(this=name) for name in join.args.get("using") or ()]
     if str(join.args.get("method") or "").upper() == "NATURAL":
         theirs = {column.name.lower() for column in right.scope.visible()}
@@ -162,7 +169,7 @@ def holds_query(node: exp.Expr) -> bool:
 def _joined(
     binder: Binder, left: Relation, right: Relation, side: str, where: exp.Expr, condition: _Condition
 ) -> Relation:
-    _check_aliases(left.scope, right.scope, where)
+    check_aliases(left.scope, right.scope, where)
     if not left.is_public and not right.is_public and binder.schema.privacy.unit == "row":
         raise NotPrivate(
             "where each row is its own privacy unit, private tables cannot be joined",
@@ -324,7 +331,7 @@ def _either(one: BoundColumn, other: BoundColumn) -> BoundColumn:
     )
 
 
-def _check_aliases(left: Scope, right: Scope, join: exp.Expr) -> None:
+def check_aliases(left: Scope, right: Scope, join: exp.Expr) -> None:
     taken = {source.alias.lower() for source in left.sources}
     for source in right.sources:
         if source.alias.lower() in taken:

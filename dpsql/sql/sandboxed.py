@@ -62,6 +62,13 @@ def check_source(source: exp.Expr) -> None:
     inner = source.this if isinstance(source, exp.Table | exp.Lateral) else source
     if isinstance(inner, exp.Func) and any(name in SOURCES for name in function_names(inner)):
         return
+    if isinstance(source, exp.Lateral):
+        raise Unsupported(
+            "LATERAL is for private rows that look at rows of their own unit",
+            hint="Join with a sub-select that is grouped by what it is compared with: LEFT JOIN (SELECT doctor_id,"
+            " COUNT(*) AS n FROM visits GROUP BY doctor_id) AS x ON x.doctor_id = d.doctor_id.",
+            span=span_of(source),
+        )
     raise Unsupported(
         "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCES)} can.",
         span=span_of(source),

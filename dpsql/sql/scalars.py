@@ -38,16 +38,25 @@ def bind_scalar(
     binder: Binder, relation: Relation, select: exp.Select, inner: Relation, require_unit: Callable[[], None]
 ) -> Expr:
     """`inner` has the sub-select's rows, with the conditions that read the outer block aside."""
-    _check(select)
+    check_single(select)
+    if len(select.expressions) != 1 or is_star(select.expressions[0]):
+        raise Unsupported("this sub-select must give one column", span=span_of(select))
     item = select.expressions[0].unalias()
     equal = [_split(condition, relation, inner, select) for condition in inner.correlated]
     require_unit()
     if holds_aggregate(item):
-        return _aggregated(binder, relation, inner, equal, item)
+        return _aggregated(binder, relation, inner, equal, [item])[0]
     return _looked_up(binder, relation, select, inner, equal, item)
 
 
-def _check(select: exp.Select) -> None:
+def bind_aggregates(binder: Binder, relation: Relation, select: exp.Select, inner: Relation) -> list[Expr]:
+    """As `bind_scalar`, for a sub-select that gives aggregates, and equates the unit: one grouping has them all."""
+    equal = [_split(condition, relation, inner, select) for condition in inner.correlated]
+    return _aggregated(binder, relation, inner, equal, [item.unalias() for item in select.expressions])
+
+
+def check_single(select: exp.Select) -> None:
+    """Refuse what may give other than one row."""
     if select.args.get("limit") is not None or select.args.get("offset") is not None:
         raise Unsupported(
             "LIMIT in a sub-select over private rows is not supported",
@@ -62,8 +71,6 @@ def _check(select: exp.Select) -> None:
                 span=span_of(select.args[clause]),
             )
     only(select, "expressions", "from_", "joins", "where", "order", "windows")
-    if len(select.expressions) != 1 or is_star(select.expressions[0]):
-        raise Unsupported("this sub-select must give one column", span=span_of(select))
 
 
 def _split(condition: Expr, relation: Relation, inner: Relation, select: exp.Select) -> tuple[Expr, Expr]:
@@ -80,8 +87,8 @@ def _split(condition: Expr, relation: Relation, inner: Relation, select: exp.Sel
 
 
 def _aggregated(
-    binder: Binder, relation: Relation, inner: Relation, equal: Equal, item: exp.Expr
-) -> Expr:
+    binder: Binder, relation: Relation, inner: Relation, equal: Equal, items: list[exp.Expr]
+) -> list[Expr]:
     """One row per unit and compared values, joined to the rows that ask for it; no row means that nothing was counted.
 
     Stability: the unit is equated by the conditions, so a row of the outer block meets its own unit's results only.
@@ -90,7 +97,7 @@ def _aggregated(
         raise Unsupported(
             "an aggregate of public rows for each private row is not supported",
             hint="Join with a sub-select in FROM that aggregates the public rows with GROUP BY.",
-            span=span_of(item),
+            span=span_of(items[0]),
         )
     measures: list[UnitMeasure] = []
 
@@ -107,7 +114,7 @@ def _aggregated(
             raise GroupingError(f'column "{node.name}" must appear in an aggregate', span=span_of(node))
         return rebuilt(node, rewrite)
 
-    above = rewrite(item)
+    above = [rewrite(item) for item in items]
     keys = tuple(Named(binder.namer.name("key"), one) for one, _ in equal)
     joined = [Compare("=", Column(key.name, key.expr.type), other) for key, (_, other) in zip(keys, equal, strict=True)]
     relation.add_left(PerUnit(inner.node, keys, tuple(measures)), conjunction(tuple(joined)))
@@ -119,7 +126,8 @@ def _aggregated(
                 binder.namer.name("count"), Call("coalesce", (column, Literal(0, BIGINT)), BIGINT)
             )
         columns.append(BoundColumn(measure.name, column))
-    return bind_expr(above, Scope((SourceScope(GROUP, tuple(columns)),), outer=relation.scope))
+    scope = Scope((SourceScope(GROUP, tuple(columns)),), outer=relation.scope)
+    return [bind_expr(item, scope) for item in above]
 
 
 def _looked_up(

@@ -44,8 +44,8 @@ def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes, alone: bool = Fals
         return _sub_select(binder, source, ctes)
     if isinstance(source, exp.Lateral):
         raise Unsupported(
-            "LATERAL over private rows is not supported",
-            hint="Join with a sub-select grouped by the privacy unit, or use a window function with PARTITION BY it.",
+            "LATERAL needs sources before it",
+            hint="For example: FROM patients p CROSS JOIN LATERAL (SELECT …) AS x.",
             span=span_of(source),
         )
     if binder.outside is not None and not binder.outside.is_owned(source):
@@ -56,7 +56,7 @@ def bind_source(binder: Binder, source: exp.Expr, ctes: Ctes, alone: bool = Fals
 def _renamed(relation: Relation, source: exp.Expr) -> Relation:
     """(a JOIN b …) AS t: all columns under one name."""
     columns = tuple(relation.scope.visible())
-    relation.scope = Scope((SourceScope(source.alias, _alias_columns(source, columns)),))
+    relation.scope = Scope((SourceScope(source.alias, alias_columns(source, columns)),))
     return relation
 
 
@@ -90,13 +90,13 @@ def _sub_select(binder: Binder, source: exp.Subquery, ctes: Ctes) -> Relation:
 def derived(binder: Binder, query: exp.Expr, source: exp.Expr, alias: str) -> Relation:
     """Rows of an owned query under an alias."""
     node, columns = binder.owned_query(query)
-    columns = _alias_columns(source, columns)
+    columns = alias_columns(source, columns)
     return Relation(node, Scope((SourceScope(alias, columns),)), (columns,), told=binder.told)
 
 
 def _public_select(binder: Binder, query: exp.Select, source: exp.Subquery) -> Relation:
     node, columns = binder.owned_select(query)
-    scope = Scope((SourceScope(source.alias or "subquery", _alias_columns(source, columns)),))
+    scope = Scope((SourceScope(source.alias or "subquery", alias_columns(source, columns)),))
     return Relation(node, scope, told=binder.told)
 
 
@@ -120,7 +120,7 @@ def _hole(binder: Binder, source: exp.Expr) -> Relation:
     return Relation(hole, Scope((SourceScope(alias, columns),)), told=binder.told)
 
 
-def _alias_columns(source: exp.Expr, columns: tuple[BoundColumn, ...]) -> tuple[BoundColumn, ...]:
+def alias_columns(source: exp.Expr, columns: tuple[BoundColumn, ...]) -> tuple[BoundColumn, ...]:
     """AS t(a, b) renames the first columns."""
     alias = source.args.get("alias")
     if not isinstance(alias, exp.TableAlias):
@@ -173,14 +173,14 @@ def _public(binder: Binder, table: model.Table, source: exp.Table) -> Relation:
         BoundColumn(c.name, Column(binder.namer.name(c.name), c.type, f"{table.name}.{c.name}")) for c in table.columns
     )
     node = PublicTable(table.name, _fields(columns))
-    scope = Scope((SourceScope(source.alias or table.name, _alias_columns(source, columns)),))
+    scope = Scope((SourceScope(source.alias or table.name, alias_columns(source, columns)),))
     return Relation(node, scope, told=binder.told)
 
 
 def _private(binder: Binder, table: model.Table, source: exp.Table) -> Relation:
     columns = tuple(_declared(binder, table, column) for column in table.columns)
     node = Table(table.name, _fields(columns), _unit_type(binder.schema, table))
-    columns = _alias_columns(source, columns)
+    columns = alias_columns(source, columns)
     return Relation(node, Scope((SourceScope(source.alias or table.name, columns),)), (columns,), told=binder.told)
 
 

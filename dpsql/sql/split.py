@@ -24,7 +24,8 @@ from dpsql.schema.model import Schema
 from dpsql.sql.bind import Binder, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock
 from dpsql.sql.block_outputs import same_outputs, source_outputs, typed_outputs
-from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, PublicRead, State
+from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, PublicRead, State, in_order
+from dpsql.sql.choosing import first_of_each
 from dpsql.sql.clauses import (
     aggregate_hint,
     aggregates,
@@ -71,22 +72,7 @@ def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: 
         raise InternalError("a block that gives out rows was not refused")
     state = splitter.state
     keep_ctes(block.post, state.kept_views)
-    return Split(tuple(state.reads.values()), _ordered(state.releases), block.post, block.errors)
-
-
-def _ordered(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
-    """By name, but what a hole's source reads comes first."""
-    done: dict[str, BoundRelease] = {}
-
-    def add(release: BoundRelease) -> None:
-        for table in (table for hole in release.holes for table in hole.source.find_all(exp.Table)):
-            if table.name in releases and table.name not in done:
-                add(releases[table.name])
-        done.setdefault(release.name, release)
-
-    for name in sorted(releases, key=lambda name: int(name.removeprefix("_r"))):
-        add(releases[name])
-    return tuple(done.values())
+    return Split(tuple(state.reads.values()), in_order(state.releases), block.post, block.errors)
 
 
 @dataclass
@@ -176,6 +162,7 @@ class _Splitter:
             outputs = typed_outputs(select, sources, blocks)
             released = any(block.ownership is Ownership.RELEASED for block in blocks)
             return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
+        first_of_each(select)
         for source in sources:
             self._enter_owned(source, env)
         self.state.scopes[id(select)] = self._owned_names(env)
@@ -223,7 +210,12 @@ class _Splitter:
             return looked_up(block.post, tuple(outer(expr) for expr in found.outer), found.counts)
         block = self.query(query, env)
         if block.ownership is Ownership.OWNED:
-            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(node))
+            raise NotPrivate(
+                "a sub-select over private rows must aggregate them",
+                hint="Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY"
+                " doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.",
+                span=span_of(node),
+            )
         return exp.Subquery(this=block.post) if isinstance(node, exp.Subquery) else block.post
 
     def _correlated(self, select: exp.Select, env: Environment) -> Correlated | None:
@@ -274,6 +266,8 @@ class _Splitter:
         if isinstance(query, exp.SetOperation):
             return mixed([self.ownership(side, env) for side in (query.left, query.right)])
         kinds = [self._source_ownership(source, env) for source in sources_of(query)]
+        if Ownership.OWNED in kinds:
+            first_of_each(query)
         if Ownership.OWNED not in kinds or not aggregates(query):
             return mixed(kinds)
         self.state.scopes.setdefault(id(query), self._owned_names(env))

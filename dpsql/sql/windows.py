@@ -15,6 +15,7 @@ from dpsql.plan.expr import Case, Column, Expr, Literal
 from dpsql.plan.relations import Ordering, UnitWindow
 from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.bind_expr import bind_condition, bind_expr
+from dpsql.sql.choosing import DISTINCT_ON
 from dpsql.sql.coerce import coerce
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
@@ -89,6 +90,13 @@ def _partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple
         unit = unit or (found is not None and found.leads_to_unit)
         if found is None or not found.is_unit:
             keys.append(bind_expr(node, scope))
+    if not unit and window.meta.get(DISTINCT_ON):
+        raise NotPrivate(
+            "DISTINCT ON over private rows must contain the privacy unit",
+            detail="Otherwise one unit's rows decide about another's.",
+            hint="Add the unit to its list: each unit's rows are then chosen from alone. Or aggregate, with GROUP BY.",
+            span=span_of(window),
+        )
     if not unit:
         raise NotPrivate(
             "a window function over private rows must have PARTITION BY the privacy unit",

@@ -52,6 +52,16 @@ STATEMENTS = [
     "SELECT SUM(v.n) FROM visits v WHERE (SELECT COUNT(*) FROM visits y WHERE y.ward = v.ward AND y.n = v.n) < 5",
     "SELECT v.ward, COUNT(*) FROM people p JOIN visits v USING (pid)"
     " WHERE p.age > (SELECT 0.5 * AVG(q.age) FROM people q WHERE q.town = v.ward) GROUP BY v.ward",
+    "SELECT AVG(CLIP(x.n, 0, 9)), SUM(x.m) FROM people p"
+    " CROSS JOIN LATERAL (SELECT COUNT(*) AS n, MAX(v.n) AS m FROM visits v WHERE v.pid = p.pid AND v.n > 0) x",
+    "SELECT SUM(l.n) FROM people p JOIN LATERAL"
+    " (SELECT v.n FROM visits v WHERE v.pid = p.pid ORDER BY v.ward LIMIT 2) l ON TRUE",
+    "SELECT COUNT(*), SUM(l.n) FROM visits o LEFT JOIN LATERAL"
+    " (SELECT v.n, v.x FROM visits v WHERE v.pid = o.pid AND v.ward = o.ward LIMIT 1) l ON l.x > 0",
+    "SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT AVG(y.n) AS a FROM visits y WHERE y.ward = v.ward) g"
+    " WHERE v.n > g.a",
+    "SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (pid) pid, ward FROM visits ORDER BY pid, x) t GROUP BY ward",
+    "SELECT SUM(n) FROM (SELECT DISTINCT ON (ward, pid) n FROM visits) t",
 ]
 
 

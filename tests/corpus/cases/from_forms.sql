@@ -120,3 +120,98 @@ LINE 1: SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM vi
                                                              ^
 DETAIL:  Otherwise one unit's rows decide about another's.
 HINT:  In the sub-select, add WHERE x.patient_id = v.patient_id.
+
+-- case: LATERAL, several aggregates of each patient
+SELECT p.sex, AVG(x.n) AS visits, AVG(x.m) AS longest
+FROM patients p LEFT JOIN LATERAL (SELECT COUNT(*), MAX(v.nights) FROM visits v WHERE v.patient_id = p.patient_id AND v.urgent) AS x(n, m) ON TRUE
+GROUP BY p.sex ORDER BY p.sex NULLS LAST
+
+-- case: LATERAL behind a comma
+SELECT COUNT(*) FROM patients p, visits v, LATERAL (SELECT COUNT(*) AS n FROM prescriptions r WHERE r.visit_id = v.visit_id) x
+WHERE p.patient_id = v.patient_id AND x.n > 1 AND p.insured
+
+-- case: LATERAL with a condition on what it counts
+SELECT COUNT(*) FROM patients p JOIN LATERAL (SELECT COUNT(*) AS n FROM visits v WHERE v.patient_id = p.patient_id) x ON x.n > 10
+
+-- case: LATERAL, the latest visit of each patient
+SELECT x.kind, COUNT(*) AS patients
+FROM patients p JOIN LATERAL (SELECT v.kind FROM visits v WHERE v.patient_id = p.patient_id ORDER BY v.admitted DESC, v.visit_id LIMIT 1) x ON TRUE
+GROUP BY x.kind ORDER BY x.kind
+
+-- case: LATERAL, at most two visits of each patient, or none
+SELECT COUNT(*), COUNT(x.nights) FROM patients p
+LEFT JOIN LATERAL (SELECT v.nights FROM visits v WHERE v.patient_id = p.patient_id AND v.urgent ORDER BY v.admitted DESC, v.visit_id LIMIT 2) x ON TRUE
+
+-- case: LATERAL rows without a limit
+SELECT COUNT(*) FROM (SELECT * FROM patients p CROSS JOIN LATERAL (SELECT v.nights FROM visits v WHERE v.patient_id = p.patient_id AND v.urgent) x) t WHERE nights > 2
+
+-- case: LATERAL over a public table
+SELECT x.floor, COUNT(*) AS n FROM visits v CROSS JOIN LATERAL (SELECT w.floor FROM wards w WHERE w.ward = v.ward) x GROUP BY x.floor ORDER BY x.floor
+
+-- case: LATERAL that names a computed column
+SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT v.nights * 2 AS double) x WHERE x.double > 4
+
+-- case: LATERAL, the average of a group
+SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT AVG(y.nights) AS a FROM visits y WHERE y.ward = v.ward) x WHERE v.nights > x.a
+
+-- case: LATERAL, two aggregates of a group
+SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT AVG(y.nights) AS a, COUNT(*) AS n FROM visits y WHERE y.ward = v.ward) x WHERE v.nights > x.a
+---- error
+Unsupported 0A000: LATERAL gives several aggregates of one unit's rows, or one of a group's
+LINE 1: SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT AVG(y.nights) AS a, COUNT(*) AS n FROM visits y WHERE y.ward = v.ward) x WHERE v.nights > x.a
+                                                                 ^
+HINT:  Join with the grouped rows: JOIN (SELECT ward, AVG(cost) AS a, COUNT(*) AS n FROM visits GROUP BY ward) AS x ON x.ward = v.ward.
+
+-- case: LATERAL, the first visit of each ward
+SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT y.nights FROM visits y WHERE y.ward = v.ward ORDER BY y.day LIMIT 1) x
+---- error
+NotPrivate 0A000: a window function over private rows must have PARTITION BY the privacy unit
+LINE 1: SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT y.nights FROM visits y WHERE y.ward = v.ward ORDER BY y.day LIMIT 1) x
+                                                                                              ^
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add PARTITION BY y.patient_id; or aggregate first, with GROUP BY: window functions over aggregated rows are fine.
+
+-- case: LATERAL, the visit before
+SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT y.nights FROM visits y WHERE y.patient_id = v.patient_id AND y.day < v.day ORDER BY y.day DESC LIMIT 1) x
+---- error
+Unsupported 0A000: this form of LATERAL over private rows is not supported
+LINE 1: SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT y.nights FROM visits y WHERE y.patient_id = v.patient_id AND y.day < v.day ORDER BY y.day DESC LIMIT 1) x
+                                                                 ^
+HINT:  It finds rows by =, for example: JOIN LATERAL (SELECT v.cost FROM visits v WHERE v.patient_id = p.patient_id ORDER BY v.day LIMIT 1) AS x ON TRUE.
+
+-- case: LATERAL from public rows
+SELECT d.name, x.n FROM doctors d LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM visits v WHERE v.doctor_id = d.doctor_id) x ON TRUE
+---- error
+Unsupported 0A000: LATERAL is for private rows that look at rows of their own unit
+LINE 1: SELECT d.name, x.n FROM doctors d LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM visits v WHERE v.doctor_id = d.doctor_id) x ON TRUE
+                                                                    ^
+HINT:  Join with a sub-select that is grouped by what it is compared with: LEFT JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS x ON x.doctor_id = d.doctor_id.
+
+-- case: EXISTS from public rows
+SELECT d.name FROM doctors d WHERE EXISTS (SELECT 1 FROM visits v WHERE v.doctor_id = d.doctor_id)
+---- error
+NotPrivate 0A000: a sub-select over private rows must aggregate them
+LINE 1: SELECT d.name FROM doctors d WHERE EXISTS (SELECT 1 FROM visits v WHERE v.doctor_id = d.doctor_id)
+                                                          ^
+HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
+
+-- case: DISTINCT ON the patient
+SELECT kind, COUNT(*) AS patients
+FROM (SELECT DISTINCT ON (patient_id) patient_id, kind FROM visits ORDER BY patient_id, admitted, visit_id) t GROUP BY kind ORDER BY kind
+
+-- case: DISTINCT ON the patient and more, by position and alias
+SELECT w, COUNT(*) AS n
+FROM (SELECT DISTINCT ON (1, kind) patient_id AS p, ward AS w, kind FROM visits ORDER BY p, kind, admitted DESC, visit_id) t GROUP BY w ORDER BY w
+
+-- case: DISTINCT ON within a CTE over a join
+WITH firsts AS (SELECT DISTINCT ON (v.patient_id) v.*, p.sex FROM visits v JOIN patients p USING (patient_id) ORDER BY v.patient_id, v.admitted, v.visit_id)
+SELECT sex, AVG(nights) AS nights FROM firsts GROUP BY sex ORDER BY sex NULLS LAST
+
+-- case: DISTINCT ON without the patient
+SELECT COUNT(*) FROM (SELECT DISTINCT ON (ward) ward, patient_id FROM visits ORDER BY ward, admitted) t
+---- error
+NotPrivate 0A000: DISTINCT ON over private rows must contain the privacy unit
+LINE 1: SELECT COUNT(*) FROM (SELECT DISTINCT ON (ward) ward, patient_id FROM visits ORDER BY ward, admitted) t
+                                                  ^
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add the unit to its list: each unit's rows are then chosen from alone. Or aggregate, with GROUP BY.

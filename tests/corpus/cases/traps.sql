@@ -79,10 +79,11 @@ SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY cost DESC) t
 -- case: DISTINCT ON
 SELECT COUNT(*) FROM (SELECT DISTINCT ON (ward) ward, cost FROM visits ORDER BY ward, cost DESC) t
 ---- error
-Unsupported 0A000: DISTINCT ON is not supported over private rows
+NotPrivate 0A000: DISTINCT ON over private rows must contain the privacy unit
 LINE 1: SELECT COUNT(*) FROM (SELECT DISTINCT ON (ward) ward, cost FROM visits ORDER BY ward, cost DESC) t
                                                   ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add the unit to its list: each unit's rows are then chosen from alone. Or aggregate, with GROUP BY.
 
 -- case: TABLESAMPLE
 SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)

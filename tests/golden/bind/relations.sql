@@ -60,3 +60,41 @@ Aggregate
     Each by the unit, patient_id_2 = patient_id
       - measure = count_rows(*)
       Table visits (unit bigint)
+
+-- case: LATERAL that aggregates a unit's rows
+SELECT AVG(x.n), AVG(x.m) FROM patients p CROSS JOIN LATERAL (SELECT COUNT(*) AS n, MAX(v.nights) AS m FROM visits v WHERE v.patient_id = p.patient_id) x
+---- plan
+Aggregate
+  - mean m
+  - mean n
+  Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count, n, m = measure_2
+    Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count, n = count
+      Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count = coalesce(measure, 0)
+        Join left on key = patient_id
+          Table patients (unit bigint)
+          Each by the unit, key = patient_id_2
+            - measure = count_rows(*)
+            - measure_2 = max(nights)
+            Table visits (unit bigint): patient_id as patient_id_2
+
+-- case: LATERAL with LIMIT numbers a unit's rows
+SELECT AVG(x.cost) FROM patients p JOIN LATERAL (SELECT v.cost FROM visits v WHERE v.patient_id = p.patient_id ORDER BY v.at DESC LIMIT 1) x ON TRUE
+---- plan
+Aggregate
+  - mean cost_3
+  Join inner on column_c1 = patient_id
+    Table patients (unit bigint)
+    Project cost_3 = cost_2, column_c1 = patient_id_3
+      Filter row_number <= 1
+        Window row_number = row_number() by the unit order by at_2 desc
+          Table visits (unit bigint): visit_id as visit_id_2, patient_id as patient_id_3, ward as ward_2, kind as kind_2, cost as cost_2, paid as paid_2, at as at_2, nights as nights_2, score as score_2, note as note_2
+
+-- case: DISTINCT ON with the unit numbers its rows
+SELECT kind, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) patient_id, kind FROM visits ORDER BY patient_id, at) t GROUP BY kind
+---- plan
+Aggregate by k1 = kind_2
+  - count rows
+  Project patient_id_2 = patient_id, kind_2 = kind
+    Filter row_number = 1
+      Window row_number = row_number() by the unit order by patient_id, at
+        Table visits (unit bigint)

@@ -57,10 +57,10 @@ HINT:  Join on the privacy unit: WHERE visits.patient_id = patients.patient_id.
 -- case: LATERAL
 SELECT COUNT(*) FROM visits, LATERAL (SELECT * FROM patients) p
 ---- error
-ERROR 0A000 (Unsupported):  LATERAL over private rows is not supported
+ERROR 0A000 (Unsupported):  this form of LATERAL over private rows is not supported
 LINE 1: SELECT COUNT(*) FROM visits, LATERAL (SELECT * FROM patients) p
                                                      ^
-HINT:  Join with a sub-select grouped by the privacy unit, or use a window function with PARTITION BY it.
+HINT:  It finds rows by =, for example: JOIN LATERAL (SELECT v.cost FROM visits v WHERE v.patient_id = p.patient_id ORDER BY v.day LIMIT 1) AS x ON TRUE.
 
 -- case: rows that are units
 -- schema: rows

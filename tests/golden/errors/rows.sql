@@ -59,10 +59,11 @@ HINT:  Aggregate first, then use LIMIT in the outer SELECT; or number each unit'
 -- case: DISTINCT ON
 SELECT DISTINCT ON (ward) ward, kind FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  DISTINCT ON is not supported over private rows
+ERROR 0A000 (NotPrivate):  DISTINCT ON over private rows must contain the privacy unit
 LINE 1: SELECT DISTINCT ON (ward) ward, kind FROM visits
                             ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+DETAIL:  Otherwise one unit's rows decide about another's.
+HINT:  Add the unit to its list: each unit's rows are then chosen from alone. Or aggregate, with GROUP BY.
 
 -- case: TABLESAMPLE
 SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)
@@ -88,6 +89,7 @@ SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
 ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
 LINE 1: SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
                               ^
+HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
 
 -- case: a scalar sub-select of a private row
 SELECT (SELECT cost FROM visits) AS c
@@ -95,6 +97,7 @@ SELECT (SELECT cost FROM visits) AS c
 ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
 LINE 1: SELECT (SELECT cost FROM visits) AS c
                        ^
+HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
 
 -- case: a window over private rows
 SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
