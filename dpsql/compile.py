@@ -255,7 +255,8 @@ class _Compiler:
             listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
             columns = ", ".join(f'"{key.name}"' for key in main.keys)
             table = name.rsplit("_m", 1)[0]
-            keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, f"SELECT DISTINCT {columns} FROM {table}")
+            source = f"SELECT DISTINCT {columns} FROM {table}"
+            keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, source, rows.domains)
             holes, after = (*holes, keys), (*after, place)
         alone = replace(asked, measures=(measure,))
         choice = choose(alone, measure, listed, self.resolved, self._policy)
@@ -319,7 +320,7 @@ def _relation(resolved: Resolved) -> Neighboring:
 
 
 def _hole(hole: BoundHole) -> Hole:
-    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source))
+    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source), hole.domains)
 
 
 def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, ...]:

@@ -35,6 +35,7 @@ CANON = ("tests/property/test_canon.py",)
 PAID = ("tests/property/test_paid_first.py",)
 CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
 ATTACKS = ("tests/property/test_attacks.py",)
+HOLES = ("tests/unit/post/test_post_holes.py",)
 LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 CHOICE = ("tests/property/test_choice.py",)
@@ -182,6 +183,8 @@ MUTANTS = (
            "    owner.check_readable(source, table.columns)\n", "", ATTACKS),
     mutant("24:00:00 is a time of day", EXPR,
            "return f\"CASE WHEN {raw} < CAST('24:00:00' AS TIME) THEN {raw} END\"", "return raw", ATTACKS),
+    mutant("what was released may lie beyond a hole's bounds", "post/holes.py",
+           "return _clipped(value, *domain.bounds)", "return value", HOLES),
     # --- noise and its price
     mutant("Gaussian noise is half as wide", MECHANISMS,
            "sensitivity.l2_squared / (2 * positive_share(rho))", "sensitivity.l2_squared / (8 * positive_share(rho))"),

@@ -188,7 +188,7 @@ def _window(node: UnitWindow, env: Domains, assume: int | None) -> Domain:
     match node.function:
         case "row_number" | "rank" | "dense_rank" | "ntile":
             return _count(1, assume)
-        case "count":
+        case "count" | "count_rows":  # a frame may be empty
             return _count(0, assume)
         case "sum" if arg is not None:
             return _total(arg, node.type, assume)

@@ -10,6 +10,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.plan.relations import Field
+from dpsql.schema.domain import Domain
 from dpsql.types import Type
 
 MOST_ROWS = 1_000
@@ -29,13 +30,17 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class Hole:
-    """A place in a release's SQL that an earlier step fills: `sql` is post-processing over the tables before."""
+    """A place in a release's SQL that an earlier step fills: `sql` is post-processing over the tables before.
+
+    Its values are moved into the bounds of `domains`, one for each column, before they are bound.
+    """
 
     name: str
     shape: Shape
     columns: tuple[Field, ...]
     most: int
     sql: str
+    domains: tuple[Domain, ...]
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
 """What stands in a release's holes: values that earlier steps released, moved into the types that were promised.
 
 Law: a hole's values never change what a release costs or how much noise it gets (SOUNDNESS 8): its type, its domain and
-the most rows that it may hold were fixed when the statement was compiled. What does not fit becomes NULL.
+the most rows that it may hold were fixed when the statement was compiled. Numbers are moved into their bounds, and what
+else does not fit becomes NULL.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from collections.abc import Sequence
 from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
 from sys import float_info
 from typing import Any
 from uuid import UUID
@@ -19,6 +22,7 @@ from dpsql.plan.stages import MOST_LENGTH, Hole, Shape
 from dpsql.post import sandbox
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.privacy.storage import read_scalar, write_scalar
+from dpsql.schema.domain import Domain
 from dpsql.types import Kind, Type, integer_range
 
 Values = dict[str, Any]
@@ -41,8 +45,7 @@ def _filled(hole: Hole, tables: Sequence[ReleasedTable], timeout: float) -> Any:
             f"a sub-select that private rows are compared with gave more than {hole.most:,} rows",
             hint="Add ORDER BY and LIMIT to the sub-select.",
         )
-    types = [column.type for column in hole.columns]
-    cleaned = [tuple(map(moved, row, types)) for row in rows]
+    cleaned = [tuple(map(_cleaned, row, hole.domains)) for row in rows]
     match hole.shape:
         case Shape.VALUE:
             return cleaned[0][0] if cleaned else None
@@ -106,6 +109,23 @@ def _only(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
         raise TypeError
     return value
+
+
+def _cleaned(value: Any, domain: Domain) -> Any:
+    found = moved(value, domain.type)
+    if isinstance(found, int | float | Decimal) and not isinstance(found, bool) and domain.bounded:
+        return _clipped(found, *domain.bounds)
+    return found
+
+
+def _clipped(value: int | float | Decimal, lower: Fraction, upper: Fraction) -> int | float | Decimal:
+    """Privacy: sensitivity and whole-number arithmetic above a hole rest on its bounds, so they hold for any value."""
+    if lower <= Fraction(value) <= upper:
+        return value
+    bound = lower if Fraction(value) < lower else upper
+    if isinstance(value, int):
+        return math.ceil(lower) if bound == lower else math.floor(upper)
+    return float(bound) if isinstance(value, float) else Decimal(bound.numerator) / Decimal(bound.denominator)
 
 
 def values_to_bytes(values: Values) -> bytes:

@@ -19,6 +19,7 @@ from dpsql.schema.domain import Domain
 from dpsql.sql.blocks import Block, BoundHole, Environment, Grouped, Ownership, State
 from dpsql.sql.correlated import decorrelate
 from dpsql.sql.dialect import span_of
+from dpsql.sql.hole_domains import source_domains
 from dpsql.sql.names import Namer
 from dpsql.sql.outputs import Output
 from dpsql.types import TEXT, Type
@@ -95,7 +96,7 @@ class Holes:
         return hole
 
     def _add(self, shape: Shape, columns: tuple[Field, ...], block: Block) -> BoundHole:
-        domains = tuple(hole_domain(column.type) for column in columns)
+        domains = source_domains(tuple(hole_domain(column.type) for column in columns), block.post, self.state)
         most = 1 if shape is Shape.VALUE else MOST_ROWS
         hole = BoundHole(f"h{len(self.found) + 1}", shape, columns, domains, most, block.post)
         self.found.append(hole)

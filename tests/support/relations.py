@@ -290,7 +290,7 @@ class Builder:
         rows = self.relation(depth)
         fields = row_fields(rows)
         function = self.rng.choice(("row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value",
-                                    "last_value", "count", "sum", "mean", "min", "max"))  # fmt: skip
+                                    "last_value", "count", "count_rows", "sum", "mean", "min", "max"))  # fmt: skip
         args: tuple[Expr, ...] = ()
         type_ = BIGINT
         if function == "ntile":
@@ -298,7 +298,7 @@ class Builder:
         elif function in ("sum", "mean"):
             args = (self.summed(fields),)
             type_ = self._type(function, args[0])
-        elif function not in ("row_number", "rank", "dense_rank"):
+        elif function not in ("row_number", "rank", "dense_rank", "count_rows"):
             args = (self.value(fields),)
             type_ = self._type(function, args[0])
         partition = (self.value(fields),) if self.rng.random() < 0.3 else ()
@@ -307,7 +307,7 @@ class Builder:
             for _ in range(self.rng.randint(0, 2))
         )
         frame = None
-        if function in ("count", "sum", "mean", "min", "max", "first_value", "last_value"):
+        if function in ("count", "count_rows", "sum", "mean", "min", "max", "first_value", "last_value"):
             frame = self.rng.choice((None, "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
                                      "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
                                      "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"))  # fmt: skip

@@ -98,3 +98,40 @@ Aggregate by k1 = kind_2
     Filter row_number = 1
       Window row_number = row_number() by the unit order by patient_id, at
         Table visits (unit bigint)
+
+-- case: a window's count has bounds as a unit's count has
+SELECT AVG(n) FROM (SELECT COUNT(*) OVER (PARTITION BY patient_id) AS n FROM visits) AS t
+---- rewritten
+Gather
+  Sum
+    - c1_above, c1_below: moments of x1 in steps of 1, 0 to 8
+    Weigh each unit as at most 8 rows, l2 norm
+      Project x1 = n
+        Project n = count_rows
+          Window count_rows = count_rows() by the unit
+            Scan visits (unit patient_id)
+---- privacy
+c1_above, c1_below: l1 4194304, l2² 17592186044416, linf 4194304; grid 1/65536; gaussian 2.08741e+07; rho 0.0201871, delta 0
+loss: rho 0.0201871, delta 0
+
+-- case: a released mean has the bounds of what it is of
+SELECT SUM(t.m) FROM visits v JOIN (SELECT ward, AVG(cost) AS m FROM visits GROUP BY ward) AS t ON t.ward = v.ward
+---- plan
+_r2:
+Aggregate by k1 = ward
+  - mean cost
+  Table visits (unit bigint)
+_r1:
+Aggregate
+  - sum m
+  Join inner on ward_2 = ward
+    Table visits (unit bigint)
+    Hole h1 of at most 1000 rows: ward_2, m
+---- privacy
+_r2:
+selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 1.03546e+06, above 6087289; rho 0.00200291, delta 9.99994e-09
+c1_above, c1_below: l1 85899345920000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 1.29433e+09; rho 0.00801166, delta 0
+loss: rho 0.0100146, delta 9.99994e-09
+_r1:
+c1: l1 163840000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 1.15768e+09; rho 0.0100146, delta 0
+loss: rho 0.0100146, delta 0

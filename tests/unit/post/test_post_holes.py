@@ -1,0 +1,37 @@
+"""What is put into a hole lies within the bounds that were promised when the statement was compiled."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from dpsql.plan.relations import Field
+from dpsql.plan.stages import Hole, Shape
+from dpsql.post.holes import fill
+from dpsql.schema.domain import Domain
+from dpsql.types import BIGINT, DOUBLE, Type, decimal
+
+
+def filled(sql: str, type_: Type, lower: str | None, upper: str | None, shape: Shape = Shape.VALUE) -> object:
+    ends = [None if end is None else Fraction(end) for end in (lower, upper)]
+    hole = Hole("h1", shape, (Field("value", type_),), 10, sql, (Domain(type_, True, *ends),))
+    return fill([hole], [], 10)["h1"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "type_", "lower", "upper", "value"),
+    [
+        ("SELECT 7.5::DOUBLE", DOUBLE, "0", "5", 5.0), ("SELECT -7.5::DOUBLE", DOUBLE, "0.5", "5", 0.5),
+        ("SELECT 3.5::DOUBLE", DOUBLE, "0", "5", 3.5), ("SELECT 'inf'::DOUBLE", DOUBLE, "0", "5", None),
+        ("SELECT 'nan'::DOUBLE", DOUBLE, "0", "5", None), ("SELECT NULL::DOUBLE", DOUBLE, "0", "5", None),
+        ("SELECT 9::BIGINT", BIGINT, "0.5", "7.5", 7), ("SELECT -9::BIGINT", BIGINT, "0.5", "7.5", 1),
+        ("SELECT 9.25::DECIMAL(9,2)", decimal(9, 2), "0", "7.5", Decimal("7.5")),
+        ("SELECT 9::BIGINT", BIGINT, None, None, 9), ("SELECT 1e300::DOUBLE", DOUBLE, "0", None, 1e300),
+    ],
+)  # fmt: skip
+def test_numbers_are_moved_into_their_bounds(
+    sql: str, type_: Type, lower: str | None, upper: str | None, value: object
+) -> None:
+    assert filled(sql, type_, lower, upper) == value
+    assert filled(sql, type_, lower, upper, Shape.LIST) == [value]
+    assert filled(sql, type_, lower, upper, Shape.ROWS) == [{"value": value}]
