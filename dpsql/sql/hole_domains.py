@@ -62,8 +62,8 @@ def _operands(node: exp.Expr) -> list[exp.Expr]:
             return [node.this, node.expression]
         case exp.Neg():
             return [node.this]
-        case exp.Round() if node.args.get("decimals") is None:
-            return [node.this]
+        case exp.Round() if not isinstance(node.args.get("decimals"), exp.Neg):  # tens and hundreds move further
+            return [node.this] if isinstance(node.args.get("decimals"), exp.Literal | None) else []
         case exp.Cast() if node.to.this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.DECIMAL):
             return [node.this]
         case exp.Coalesce():
