@@ -168,7 +168,8 @@ def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
 def _failed(error: duckdb.Error) -> Error:
     # DuckDB points into the text with our part in front, which the reader has not written.
     lines = [line for line in str(error).split("\n\nLINE ")[0].splitlines() if line.strip()]
-    message, detail = lines[0].rstrip(".") if lines else type(error).__name__, "\n".join(lines[1:]) or None
+    message, detail = lines[0].rstrip(".!") if lines else type(error).__name__, "\n".join(lines[1:]) or None
+    message = re.sub(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ", "", message)  # DuckDB's kind of error says nothing more
     if isinstance(error, duckdb.OutOfMemoryException):
         return OperationalError(f"post-processing needs more than {MEMORY} of memory", detail=message, sqlstate="53200")
     return DataError(f"post-processing failed: {message}", detail=detail)
