@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dpsql.catalog.identity import SCHEMA, Identity
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.sql.dialect import span_of
+from dpsql.sql.dialect import WRITTEN, span_of
 
 _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentDate, "current_date"),
@@ -28,6 +28,9 @@ _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentSchemas, "current_schemas"),
     (exp.CurrentVersion, "version"),
 )
+_ZONED = ("now", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
+"""Moments: shown with their zone. Beside columns they are read in UTC, as timestamps are."""
+
 _TIMES = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
 
 
@@ -37,7 +40,9 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
     for select in list(tree.find_all(exp.Select)):
         for item in list(select.expressions):
             if (name := _function(item)) in known:
-                item.replace(exp.alias_(item.copy(), name, quoted=True))
+                alone = select.args.get("from_") is None and name in _ZONED
+                shown = exp.cast(item.copy(), "timestamptz") if alone else item.copy()
+                item.replace(exp.alias_(shown, _shown_name(item, name), quoted=True))
 
     def change(node: exp.Expr) -> exp.Expr:
         name = _function(node)
@@ -51,6 +56,12 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
     changed = tree.transform(change, copy=False)
     assert isinstance(changed, exp.Query)
     return changed
+
+
+def _shown_name(item: exp.Expr, name: str | None) -> str:
+    """now() and CURRENT_TIMESTAMP are one function with two names."""
+    bare = isinstance(item, exp.CurrentTimestamp) and item.meta.get(WRITTEN, "current_timestamp")
+    return str(bare).lower() if bare else str(name)
 
 
 def _function(node: exp.Expr) -> str | None:
