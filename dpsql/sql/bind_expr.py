@@ -81,7 +81,9 @@ def is_inner(node: exp.Expr) -> bool:
 
 def _refused(node: exp.Expr) -> Exception:
     if isinstance(node, exp.AggFunc):
-        return GroupingError("aggregates cannot be nested or stand in WHERE, ON or GROUP BY", span=span_of(node))
+        hint = "A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select."
+        return GroupingError("aggregates cannot be nested or stand in WHERE, ON or GROUP BY", hint=hint,
+                             span=span_of(node))  # fmt: skip
     if isinstance(node, exp.Window):
         return Unsupported(
             "window functions over private rows are not supported",

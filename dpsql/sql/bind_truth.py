@@ -184,7 +184,8 @@ def _like(node: exp.Expr, pattern: exp.Expr, bind: Bind, escape: Literal | None)
     name = "ilike" if isinstance(node, exp.ILike) else "like"
     args = [bind(node.this), bind(pattern)]
     if not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
-        raise Unsupported("a pattern must be a literal text", span=span_of(pattern))
+        hint = "Look for one column in another by CONTAINS(a, b), STARTS_WITH(a, b) or ENDS_WITH(a, b)."
+        raise Unsupported("a pattern must be a literal text", hint=hint, span=span_of(pattern))
     character = "\\" if escape is None else str(escape.value)
     if len(character) > 1:
         raise Unsupported("ESCAPE takes one ASCII character", span=span_of(node))

@@ -25,6 +25,16 @@ from dpsql.sql.outputs import Output
 from dpsql.types import TEXT, Type
 
 
+def must_aggregate(query: exp.Expr, node: exp.Expr) -> NotPrivate:
+    """A sub-select that would give single rows to what is not private."""
+    hint = "Aggregate in it, for example: SELECT AVG(cost) FROM visits."
+    if isinstance(node.parent, exp.Exists):
+        hint = "Compare a count with a number that the noise does not reach: (SELECT COUNT(*) FROM …) > 20."
+    elif isinstance(node.parent, exp.In) or isinstance(query.parent, exp.In):
+        hint = "Group in it, so that the values are released: SELECT ward FROM visits GROUP BY ward."
+    return NotPrivate("a sub-select over private rows must aggregate them", hint=hint, span=span_of(query))
+
+
 @dataclass
 class Holes:
     """The holes of one release. `query` makes a block of a sub-select, `ownership` tells whose rows it gives out."""
@@ -110,7 +120,7 @@ class Holes:
         env = self.state.environment_of(query)
         block = self.query(query, env)
         if block.ownership is Ownership.OWNED:
-            raise NotPrivate("a sub-select over private rows must aggregate them", span=span_of(query))
+            raise must_aggregate(query, query)
         block = Block(block.ownership, with_ctes(block.post, env), (), block.outputs)
         self.state.inner[id(query)] = (query, block)
         return block

@@ -169,14 +169,27 @@ class Scope:
 
     def _unknown(self, node: exp.Column) -> UnknownColumn:
         names = [column.name for column in self.columns()]
-        close = get_close_matches(node.name, names, n=1)
+        # A text in double quotes is like some column or other; only a slip of the pen in a name is very like one.
+        is_text = node.this.quoted and not node.table
+        close = get_close_matches(node.name, names, n=1, cutoff=0.85 if is_text else 0.6)
         hint = f'Perhaps you meant "{close[0]}".' if close else f"Columns here: {', '.join(names)}."
-        if node.this.quoted and not node.table and not close:
+        if is_text and not close:
             hint = f"Double quotes are for names; text stands in single quotes: '{node.name}'."
+        if _is_alias_in_where(node):
+            hint = "GROUP BY, HAVING and ORDER BY know an alias; in WHERE write out what it stands for."
         return UnknownColumn(f'column "{node.name}" does not exist', hint=hint, span=span_of(node))
 
     def _qualified_names(self, name: str) -> list[str]:
         return [f"{s.alias}.{name}" for s in self.sources if any(c.name.lower() == name.lower() for c in s.columns)]
+
+
+def _is_alias_in_where(node: exp.Column) -> bool:
+    """Whether a name in WHERE is that of an output column, which is not there yet."""
+    where = node.find_ancestor(exp.Where, exp.Select)
+    if not isinstance(where, exp.Where) or node.table or where.parent is None:
+        return False
+    items = where.parent.expressions
+    return any(isinstance(item, exp.Alias) and same(node.this, item.alias) for item in items)
 
 
 def same(identifier: exp.Expr | str, name: str) -> bool:

@@ -40,7 +40,7 @@ from dpsql.sql.clauses import (
 from dpsql.sql.correlated import Correlated, decorrelate, looked_up
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.environment import with_environment
-from dpsql.sql.holes import Holes
+from dpsql.sql.holes import Holes, must_aggregate
 from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
@@ -210,12 +210,7 @@ class _Splitter:
             return looked_up(block.post, tuple(outer(expr) for expr in found.outer), found.counts)
         block = self.query(query, env)
         if block.ownership is Ownership.OWNED:
-            raise NotPrivate(
-                "a sub-select over private rows must aggregate them",
-                hint="Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY"
-                " doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.",
-                span=span_of(node),
-            )
+            raise must_aggregate(query, node)
         return exp.Subquery(this=block.post) if isinstance(node, exp.Subquery) else block.post
 
     def _correlated(self, select: exp.Select, env: Environment) -> Correlated | None:

@@ -30,7 +30,7 @@ SELECT count(*) FROM visits WHERE ward = "surgery"
 UnknownColumn 42703: column "surgery" does not exist
 LINE 1: SELECT count(*) FROM visits WHERE ward = "surgery"
                                                  ^
-HINT:  Perhaps you meant "insurer".
+HINT:  Double quotes are for names; text stands in single quotes: 'surgery'.
 
 -- case: a forgotten comma
 SELECT ward count(*) FROM visits GROUP BY ward
@@ -61,6 +61,7 @@ SELECT ward FROM visits WHERE count(*) > 5 GROUP BY ward
 GroupingError 42803: aggregates cannot be nested or stand in WHERE, ON or GROUP BY
 LINE 1: SELECT ward FROM visits WHERE count(*) > 5 GROUP BY ward
                                       ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.
 
 -- case: a sum of text
 SELECT SUM(ward) FROM visits
@@ -98,4 +99,4 @@ SELECT cost * 2 AS twice, COUNT(*) AS n FROM visits WHERE twice > 9990 AND cost 
 UnknownColumn 42703: column "twice" does not exist
 LINE 1: SELECT cost * 2 AS twice, COUNT(*) AS n FROM visits WHERE twice > 9990 AND cost IS NOT NULL GROUP BY twice HAVING COUNT(*) > 100
                                                                   ^
-HINT:  Columns here: visit_id, patient_id, ward, doctor_id, diagnosis, kind, admitted, logged, arrived, day, cost, paid, nights, rating, urgent, note, insurer.
+HINT:  GROUP BY, HAVING and ORDER BY know an alias; in WHERE write out what it stands for.

@@ -234,6 +234,7 @@ SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits WHERE visit_id
 NotPrivate 0A000: a sub-select over private rows must aggregate them
 LINE 1: SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits WHERE visit_id = 17)
                                                          ^
+HINT:  Aggregate in it, for example: SELECT AVG(cost) FROM visits.
 
 -- case: the dearest visit by a sub-select
 -- tolerance: 10
@@ -246,6 +247,7 @@ SELECT AVG(SUM(cost)) FROM visits GROUP BY ward
 GroupingError 42803: aggregates cannot be nested or stand in WHERE, ON or GROUP BY
 LINE 1: SELECT AVG(SUM(cost)) FROM visits GROUP BY ward
                    ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.
 
 -- case: values that are collected
 SELECT ward, ARRAY_AGG(cost) FROM visits GROUP BY ward
@@ -613,7 +615,7 @@ LINE 1: SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY 9
 -- case: a negative LIMIT
 SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1
 ---- error
-DataError 22000: post-processing failed: Binder Error: LIMIT/OFFSET cannot be negative
+DataError 22000: post-processing failed: LIMIT/OFFSET cannot be negative
 
 -- case: GoogleSQL: more than the owner allows
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 1000) ward, COUNT(*) FROM visits GROUP BY ward

@@ -123,3 +123,56 @@ Unsupported 0A000: buckets that begin at a moment are days or less wide
 LINE 1: SELECT DATE_BIN('1 month', admitted, TIMESTAMP '2001-01-01') AS at, COUNT(*) FROM visits GROUP BY 1
                ^
 HINT:  For example: time_bucket(INTERVAL '15 minutes', at).
+
+-- case: numbers as text after the noise
+SELECT kind, to_char(COUNT(*), '999,999') AS n, to_char(SUM(nights), 'FM999990.00') AS nights FROM visits GROUP BY kind ORDER BY kind
+---- duckdb
+SELECT kind, lpad(format('{:,}', COUNT(*)), 8, ' ') AS n, format('{:.2f}', SUM(nights)::DOUBLE) AS nights FROM visits GROUP BY kind ORDER BY kind
+
+-- case: a format that is not known
+SELECT to_char(COUNT(*), 'RN') FROM visits
+---- error
+Unsupported 0A000: TO_CHAR of a number has a format such as '999,999', 'FM990.00' or '000'
+LINE 1: SELECT to_char(COUNT(*), 'RN') FROM visits
+               ^
+HINT:  Write ROUND(x, 2), or format('{:,}', x), of a number x.
+
+-- case: an alias in WHERE
+SELECT ward, cost * 2 AS twice FROM visits WHERE twice > 100
+---- error
+UnknownColumn 42703: column "twice" does not exist
+LINE 1: SELECT ward, cost * 2 AS twice FROM visits WHERE twice > 100
+                                                         ^
+HINT:  GROUP BY, HAVING and ORDER BY know an alias; in WHERE write out what it stands for.
+
+-- case: a text in double quotes that is a little like a column
+SELECT COUNT(*) FROM visits WHERE ward = "warden"
+---- error
+UnknownColumn 42703: column "warden" does not exist
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward = "warden"
+                                                 ^
+HINT:  Double quotes are for names; text stands in single quotes: 'warden'.
+
+-- case: a pattern from another column
+SELECT COUNT(*) FROM visits WHERE note LIKE '%' || ward || '%'
+---- error
+Unsupported 0A000: a pattern must be a literal text
+LINE 1: SELECT COUNT(*) FROM visits WHERE note LIKE '%' || ward || '%'
+                                                    ^
+HINT:  Look for one column in another by CONTAINS(a, b), STARTS_WITH(a, b) or ENDS_WITH(a, b).
+
+-- case: an aggregate in WHERE
+SELECT ward FROM visits WHERE COUNT(*) > 5 GROUP BY ward
+---- error
+GroupingError 42803: aggregates cannot be nested or stand in WHERE, ON or GROUP BY
+LINE 1: SELECT ward FROM visits WHERE COUNT(*) > 5 GROUP BY ward
+                                      ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.
+
+-- case: whether there is a visit, beside a public row
+SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM visits v WHERE v.ward = w.ward)
+---- error
+NotPrivate 0A000: a sub-select over private rows must aggregate them
+LINE 1: SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM visits v WHERE v.ward = w.ward)
+                                                        ^
+HINT:  Compare a count with a number that the noise does not reach: (SELECT COUNT(*) FROM …) > 20.

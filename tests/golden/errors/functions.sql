@@ -51,6 +51,7 @@ SELECT COUNT(*) FROM visits WHERE ward LIKE note
 ERROR 0A000 (Unsupported):  a pattern must be a literal text
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward LIKE note
                                                     ^
+HINT:  Look for one column in another by CONTAINS(a, b), STARTS_WITH(a, b) or ENDS_WITH(a, b).
 
 -- case: a length from a column
 SELECT substring(ward, score), COUNT(*) FROM visits GROUP BY 1

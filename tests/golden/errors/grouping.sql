@@ -38,6 +38,7 @@ SELECT SUM(COUNT(*)) FROM visits
 ERROR 42803 (GroupingError):  aggregates cannot be nested or stand in WHERE, ON or GROUP BY
 LINE 1: SELECT SUM(COUNT(*)) FROM visits
                    ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.
 
 -- case: an aggregate in WHERE
 SELECT kind FROM visits WHERE COUNT(*) > 1 GROUP BY kind
@@ -45,6 +46,7 @@ SELECT kind FROM visits WHERE COUNT(*) > 1 GROUP BY kind
 ERROR 42803 (GroupingError):  aggregates cannot be nested or stand in WHERE, ON or GROUP BY
 LINE 1: SELECT kind FROM visits WHERE COUNT(*) > 1 GROUP BY kind
                                       ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.
 
 -- case: an aggregate in GROUP BY
 SELECT COUNT(*) AS n FROM visits GROUP BY n
@@ -67,3 +69,4 @@ SELECT COUNT(*) FILTER (WHERE SUM(cost) > 1) FROM visits
 ERROR 42803 (GroupingError):  aggregates cannot be nested or stand in WHERE, ON or GROUP BY
 LINE 1: SELECT COUNT(*) FILTER (WHERE SUM(cost) > 1) FROM visits
                                       ^
+HINT:  A condition on aggregates stands in HAVING; an aggregate of aggregates is taken over a sub-select.

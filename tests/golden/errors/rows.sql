@@ -89,7 +89,7 @@ SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
 ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
 LINE 1: SELECT EXISTS (SELECT 1 FROM visits WHERE cost > 4000)
                               ^
-HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
+HINT:  Compare a count with a number that the noise does not reach: (SELECT COUNT(*) FROM …) > 20.
 
 -- case: a scalar sub-select of a private row
 SELECT (SELECT cost FROM visits) AS c
@@ -97,7 +97,7 @@ SELECT (SELECT cost FROM visits) AS c
 ERROR 0A000 (NotPrivate):  a sub-select over private rows must aggregate them
 LINE 1: SELECT (SELECT cost FROM visits) AS c
                        ^
-HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
+HINT:  Aggregate in it, for example: SELECT AVG(cost) FROM visits.
 
 -- case: a window over private rows
 SELECT ROW_NUMBER() OVER (ORDER BY cost) FROM visits
