@@ -33,6 +33,7 @@ Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 _STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.FROM}
+_ENDINGS = {TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.SEMICOLON}
 _PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS}
 
 
@@ -110,12 +111,38 @@ _TEXTS = {TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING}
 
 
 def plain_spellings(tokens: list[Token]) -> list[Token]:
-    """Texts of all spellings are texts, and TABLE t is SELECT * FROM t."""
+    """Texts of all spellings are texts; TABLE t is SELECT * FROM t, and PIVOT … is SELECT * FROM (PIVOT …)."""
     plain = [_retyped(token, TokenType.STRING) if token.token_type in _TEXTS else token for token in tokens]
-    if len(plain) < 2 or plain[0].token_type is not TokenType.TABLE:
+    if len(plain) > 1 and plain[0].token_type is TokenType.TABLE:
+        return [*_all_of(plain[0]), *plain[1:]]
+    place, end = _pivot_statement(plain)
+    if place is None:
         return plain
+    opening = _retyped(plain[place], TokenType.L_PAREN, "(")
+    closing = _retyped(plain[end - 1], TokenType.R_PAREN, ")")
+    return [*plain[:place], *_all_of(plain[place]), opening, *plain[place:end], closing, *plain[end:]]
+
+
+def _all_of(token: Token) -> list[Token]:
     words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
-    return [*(_retyped(plain[0], kind, text) for kind, text in words), *plain[1:]]
+    return [_retyped(token, kind, text) for kind, text in words]
+
+
+def _pivot_statement(tokens: list[Token]) -> tuple[int | None, int]:
+    """Where PIVOT or UNPIVOT is the statement itself, perhaps behind WITH, and where ORDER BY or the end follows."""
+    depth, place = 0, None
+    for at, token in enumerate(tokens):
+        kind = token.token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if depth or kind in _CLOSING:
+            continue
+        if place is not None and kind in _ENDINGS:
+            return place, at
+        if place is None and kind in (TokenType.SELECT, TokenType.FROM, TokenType.VALUES):
+            return None, 0
+        if place is None and kind in (TokenType.PIVOT, TokenType.UNPIVOT):
+            place = at
+    return place, len(tokens)
 
 
 def _retyped(token: Token, kind: TokenType, text: str | None = None) -> Token:

@@ -19,7 +19,7 @@ SOURCE = "pivoted"
 def without_pivots(tree: exp.Query, schema: Schema) -> exp.Query:
     for pivot in list(tree.find_all(exp.Pivot)):
         holder = pivot.parent
-        if isinstance(holder, exp.Table | exp.Subquery) and pivot.args.get("using") is None:
+        if isinstance(holder, exp.Table | exp.Subquery) and holder.this is not pivot:
             _clause(pivot, holder, schema)
         elif isinstance(holder, exp.Subquery):
             _statement(pivot, holder, schema)
@@ -59,21 +59,28 @@ def _unpivot(pivot: exp.Pivot, holder: exp.Expr, fields: list[exp.Expr], schema:
     source = holder.copy()
     source.set("pivots", None)
     source.set("alias", None)
+    select = _unpivoted(source, chosen.expressions, chosen.this.name, pivot.expressions[0].name, holder, schema)
+    alias = pivot.args.get("alias") or holder.args.get("alias")
+    holder.replace(exp.Subquery(this=select, alias=alias.copy() if alias is not None else None))
+
+
+def _unpivoted(
+    source: exp.Expr, items: list[exp.Expr], name: str, value: str, place: exp.Expr, schema: Schema
+) -> exp.Select:
+    columns = [item.unalias() for item in items]
     used = {column.name.lower() for column in columns}
-    kept = [exp.column(name, quoted=True) for name in _columns(source, holder, schema) if name.lower() not in used]
-    names = exp.Array(expressions=[exp.Literal.string(item.alias_or_name) for item in chosen.expressions])
+    kept = [exp.column(own, quoted=True) for own in _columns(source, place, schema) if own.lower() not in used]
+    names = exp.Array(expressions=[exp.Literal.string(item.alias_or_name) for item in items])
     values = exp.Array(expressions=[column.copy() for column in columns])
-    value = exp.to_identifier(pivot.expressions[0].name)
     rows = exp.Select(expressions=[
-        *kept, exp.alias_(exp.Explode(this=names), chosen.this.name), exp.alias_(exp.Explode(this=values), value)
+        *kept, exp.alias_(exp.Explode(this=names), name), exp.alias_(exp.Explode(this=values), value)
     ])  # fmt: skip
     rows.set("from_", exp.From(this=_as_source(source)))
     select = exp.Select(expressions=[exp.Star()])
     named = exp.TableAlias(this=exp.to_identifier("unpivoted"))
     select.set("from_", exp.From(this=exp.Subquery(this=rows, alias=named)))
-    select.set("where", exp.Where(this=exp.Not(this=exp.Is(this=exp.column(value.copy()), expression=exp.Null()))))
-    alias = pivot.args.get("alias") or holder.args.get("alias")
-    holder.replace(exp.Subquery(this=select, alias=alias.copy() if alias is not None else None))
+    select.set("where", exp.Where(this=exp.Not(this=exp.Is(this=exp.column(value), expression=exp.Null()))))
+    return select
 
 
 def _as_source(source: exp.Expr) -> exp.Expr:
@@ -84,11 +91,23 @@ def _as_source(source: exp.Expr) -> exp.Expr:
 
 
 def _statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
-    """(PIVOT source ON column IN (values) USING aggregates [GROUP BY …])."""
+    """(PIVOT source ON column IN (values) USING aggregates [GROUP BY …]), (UNPIVOT source ON columns [INTO …])."""
+    if pivot.args.get("unpivot"):
+        _unpivot_statement(pivot, holder, schema)
+        return
     if len(pivot.expressions) != 1 or not pivot.args.get("using"):
         raise _unclear(pivot)
     group, chosen = pivot.args.get("group"), pivot.expressions[0]
     holder.set("this", _select(pivot.this.copy(), pivot.args["using"], chosen, group, pivot, schema))
+
+
+def _unpivot_statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
+    into = pivot.args.get("into")
+    values = into.expressions if into is not None else []
+    if len(values) > 1 or not all(isinstance(item.unalias(), exp.Column) for item in pivot.expressions):
+        raise _unclear(pivot)
+    name, value = into.this.name if into is not None else "name", values[0].name if values else "value"
+    holder.set("this", _unpivoted(pivot.this.copy(), pivot.expressions, name, value, pivot, schema))
 
 
 def _select(

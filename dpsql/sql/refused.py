@@ -50,11 +50,6 @@ FAMILIES = (
         "sessions share nothing",
         "Leave it out.",
     ),
-    _family(
-        "PIVOT UNPIVOT",
-        "only SELECT is a query",
-        "Write it as a SELECT that aggregates.",
-    ),
 )
 
 

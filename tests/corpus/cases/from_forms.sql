@@ -215,3 +215,23 @@ LINE 1: SELECT COUNT(*) FROM (SELECT DISTINCT ON (ward) ward, patient_id FROM vi
                                                   ^
 DETAIL:  Otherwise one unit's rows decide about another's.
 HINT:  Add the unit to its list: each unit's rows are then chosen from alone. Or aggregate, with GROUP BY.
+
+-- case: PIVOT as a statement
+PIVOT visits ON kind IN ('emergency', 'scheduled') USING COUNT(*) GROUP BY ward ORDER BY ward
+
+-- case: PIVOT as a statement, of a sub-select, two aggregates
+PIVOT (SELECT ward, kind, nights FROM visits) ON kind IN ('emergency', 'scheduled') USING SUM(nights) AS nights, COUNT(*) AS n ORDER BY ward
+
+-- case: PIVOT as a statement, behind WITH
+WITH t AS (SELECT ward, kind FROM visits WHERE urgent) PIVOT t ON kind IN ('emergency', 'scheduled') USING COUNT(*) ORDER BY ward
+
+-- case: UNPIVOT as a statement, of a release
+UNPIVOT (SELECT ward, COUNT(*) AS visits, SUM(nights) AS nights FROM visits GROUP BY ward) ON visits, nights INTO NAME what VALUE n ORDER BY ward, what
+
+-- case: PIVOT as a statement without a list
+PIVOT visits ON kind USING COUNT(*) GROUP BY ward
+---- error
+Unsupported 0A000: PIVOT needs the list of values that become columns
+LINE 1: PIVOT visits ON kind USING COUNT(*) GROUP BY ward
+              ^
+HINT:  For example: PIVOT (SUM(cost) FOR sex IN ('f', 'm')).
