@@ -149,6 +149,13 @@ MUTANTS = (
            (Edit(ROWS, "', '.join([UID, *keys, *measures])", "', '.join([f'MIN({UID}) AS {UID}', *keys, *measures])"),
             Edit(ROWS, "for place in range(1, len(keys) + 2))", "for place in range(2, len(keys) + 2)) or '()'")),
            BOUNDED),
+    mutant("a window looks at the rows of all units", ROWS,
+           'partition = ", ".join([*_uid(node.input), *map(render_expr, node.partition)])',
+           'partition = ", ".join(["1", *map(render_expr, node.partition)])', RELATIONS),
+    mutant("the least value of a unit is any of them", ROWS,
+           'return f"{function.upper()}({sql}){over}"', 'return f"any_value({sql}){over}"', RELATIONS),
+    mutant("squares within a unit are added up as doubles", ROWS,
+           'f"CAST(SUM({part}) AS DOUBLE)" for part', 'f"SUM(CAST({part} AS DOUBLE))" for part', RELATIONS),
     # --- groups
     mutant("a unit keeps one key too many", RENDER, "WHERE place <= {limit})", "WHERE place <= {limit + 1})"),
     mutant("rows, not units, decide which keys appear", RENDER,

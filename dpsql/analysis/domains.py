@@ -177,10 +177,27 @@ def _unit_measure(measure: UnitMeasure, env: Domains, assume: int | None) -> Dom
             return _total(arg, measure.type, assume)
         case "mean" if arg is not None:
             return Domain(measure.type, True, arg.lower, arg.upper, exact=False)
+        case "median" if arg is not None:
+            return Domain(measure.type, True, arg.lower, arg.upper, exact=False)
         case "min" | "max" if arg is not None:
             return replace(arg, type=measure.type)
+        case _ if measure.function in _SPREADS and arg is not None:
+            return _spread(measure, arg)
         case _:
             return boolean_domain(True)
+
+
+_SPREADS = {"var_pop": Fraction(1, 4), "var_samp": Fraction(1, 2),
+            "stddev_pop": Fraction(1, 2), "stddev_samp": Fraction(3, 4)}  # fmt: skip
+"""The most that a spread can be, in ranges: half of the rows at each end; of samples, one row at each (1/√2 < 3/4)."""
+
+
+def _spread(measure: UnitMeasure, arg: Domain) -> Domain:
+    if not arg.bounded:
+        return Domain(measure.type, True, Fraction(0), exact=False)
+    lower, upper = arg.bounds
+    wide = (upper - lower) ** (2 if measure.function.startswith("var") else 1)
+    return Domain(measure.type, True, Fraction(0), wide * _SPREADS[measure.function], exact=False)
 
 
 def _window(node: UnitWindow, env: Domains, assume: int | None) -> Domain:

@@ -225,7 +225,8 @@ class Mark:
 class UnitMeasure:
     """An aggregate of one unit's rows in one of its groups: order-independent and exact (SOUNDNESS 2).
 
-    count_rows, count, count_distinct, min, max, any, all; sum and mean are of whole grid steps once rewritten.
+    count_rows, count, count_distinct, min, max, median, any, all; sum, mean, var_pop, var_samp, stddev_pop and
+    stddev_samp are of whole grid steps once rewritten.
     """
 
     name: str

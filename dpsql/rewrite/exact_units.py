@@ -51,10 +51,14 @@ from dpsql.types import BIGINT, HUGEINT, Kind
 FINE = 43
 """A range has about 2^43 steps, as fine as `Quantise` allows: nothing here is multiplied by a weight."""
 
-_PICKS = frozenset({"min", "max", "count_distinct"})
+_PICKS = frozenset({"min", "max", "count_distinct", "median"})
 """Where equal values with two faces would show."""
 
-_SUMS = {"sum": "SUM", "mean": "AVG"}
+_SPREADS = {"var_pop": "VAR_POP", "var_samp": "VAR_SAMP", "stddev_pop": "STDDEV_POP", "stddev_samp": "STDDEV_SAMP"}
+_SUMS = {"sum": "SUM", "mean": "AVG"} | _SPREADS
+
+MOST_SQUARED = 1 << 43
+"""Steps of a value that is squared: the squares of 2^40 rows then add up within 128 bits."""
 
 _OFFSET = re.compile(r"(?i)RANGE\b.*(?<!UNBOUNDED)\s(PRECEDING|FOLLOWING)")
 
@@ -100,7 +104,7 @@ class _Values:
             return finite(arg)
         if function not in _SUMS:
             return arg
-        if arg.type.is_integer:
+        if arg.type.is_integer and function not in _SPREADS:
             # SUM of 64-bit integers has 128 bits and holds any number of them; a sum of 128-bit ones would raise.
             return Cast(arg, BIGINT) if arg.type == HUGEINT else arg
         return self._steps(function, arg)
@@ -112,7 +116,7 @@ class _Values:
         if not domain.bounded:
             raise _unbounded(function, arg)
         grid = self._grids.get(arg.name) if isinstance(arg, Column) else None
-        return quantise(arg, domain, grid, fine=FINE)
+        return quantise(arg, domain, grid, MOST_SQUARED if function in _SPREADS else None, fine=FINE)
 
 
 def _bounded_by_type(domain: Domain) -> Domain:

@@ -26,6 +26,7 @@ from dpsql.sql.names import BoundColumn, Merged, Scope, SourceScope, is_star, st
 from dpsql.sql.outputs import output_name
 from dpsql.sql.relation import Relation, two_levels
 from dpsql.sql.unit_measures import bind_unit_measure
+from dpsql.sql.unit_picks import Picked
 from dpsql.sql.windows import refuse_windows
 
 if TYPE_CHECKING:
@@ -321,7 +322,8 @@ class Grouping:
         for inner in node.walk():
             if inner is not node and is_aggregate(inner) and not isinstance(node, exp.Filter):
                 raise GroupingError("aggregates cannot be nested", span=span_of(inner))
-        self.measures.append(bind_unit_measure(node, name, self.below.scope))
+        pick = Picked(self.binder.namer, self.below, tuple(key.expr for key in self.keys)).measure(node, name)
+        self.measures.append(pick or bind_unit_measure(node, name, self.below.scope))
 
     def check(self) -> None:
         """What is grouped reads the rows below, not the block around a sub-select."""

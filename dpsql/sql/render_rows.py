@@ -137,6 +137,11 @@ def exact_aggregate(function: str, arg: Expr, type_: Type, over: str) -> str:
             return f"COUNT(DISTINCT {sql}){over}"
         case "min" | "max":
             return f"{function.upper()}({sql}){over}"
+        case "median":
+            middle = f"median({sql}){over}"
+            return f"(CASE WHEN isfinite({middle}) THEN {middle} END)"  # between numbers that are very far apart
+        case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" if isinstance(arg, Quantise):
+            return _spread(function, arg)
         case "any" | "all":
             return f"bool_{'or' if function == 'any' else 'and'}({sql}){over}"
         case "sum" if isinstance(arg, Quantise):
@@ -150,6 +155,17 @@ def exact_aggregate(function: str, arg: Expr, type_: Type, over: str) -> str:
             return f"(CAST(SUM({sql}){over} AS DOUBLE) / NULLIF(COUNT({sql}){over}, 0))"
         case _:
             raise TypeError(f"no exact form of {function} for {arg.type}")
+
+
+def _spread(function: str, arg: Quantise) -> str:
+    """From the exact sums of steps and of their squares, counted from the lower bound so that little cancels."""
+    step = f"(CAST({render_expr(arg)} AS HUGEINT) - CAST({arg.lower} AS HUGEINT))"
+    count = f"COUNT({step})"
+    total, squares = (f"CAST(SUM({part}) AS DOUBLE)" for part in (step, f"{step} * {step}"))
+    free = 1 if function.endswith("samp") else 0
+    variance = f"(GREATEST({squares} - {total} * {total} / {count}, 0) / ({count} - {free}) * {double(arg.grid**2)})"
+    found = f"sqrt({variance})" if function.startswith("stddev") else variance
+    return f"(CASE WHEN {count} > {free} THEN {found} END)"
 
 
 def _worth(steps: str, grid: Fraction) -> str:

@@ -24,6 +24,7 @@ from dpsql.sql.per_unit import GROUP, column_of, rebuilt
 from dpsql.sql.relation import Relation, two_levels
 from dpsql.sql.sources import known_table
 from dpsql.sql.unit_measures import bind_unit_measure
+from dpsql.sql.unit_picks import Picked
 from dpsql.types import BIGINT
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def _aggregated(
         if isinstance(node, exp.Query | exp.Subquery | exp.Window):
             raise Unsupported("this cannot stand beside an aggregate in a sub-select", span=span_of(node))
         if is_aggregate(node):
-            measures.append(bind_unit_measure(node, binder.namer.name("measure"), inner.scope))
+            name = binder.namer.name("measure")
+            pick = Picked(binder.namer, inner, tuple(one for one, _ in equal)).measure(node, name)
+            measures.append(pick or bind_unit_measure(node, name, inner.scope))
             arg = measures[-1].arg
             if arg is not None and not columns_of(arg) <= inner.names:
                 raise two_levels(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.plan.expr import Case, Expr, Literal
+from dpsql.plan.expr import Case, Cast, Expr, Literal
 from dpsql.plan.relations import UnitMeasure
 from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.coerce import number_literal
@@ -14,7 +14,14 @@ from dpsql.sql.names import Scope
 from dpsql.sql.options import PER_GROUP
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Type
 
-ANSWERED = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_AND, BOOL_OR and COUNT_IF"
+ANSWERED = (
+    "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, MODE, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, "
+    "ARG_MIN, ARG_MAX, FIRST and LAST with ORDER BY, ANY_VALUE, BOOL_AND, BOOL_OR and COUNT_IF"
+)
+SPREADS: dict[type[exp.Expr], str] = {
+    exp.VariancePop: "var_pop", exp.Variance: "var_samp", exp.StddevPop: "stddev_pop", exp.StddevSamp: "stddev_samp",
+    exp.Stddev: "stddev_samp",
+}  # fmt: skip
 
 
 def bind_unit_measure(node: exp.Expr, name: str, scope: Scope) -> UnitMeasure:
@@ -45,6 +52,16 @@ def function_and_arg(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
         case exp.Min() | exp.Max():
             only(node, "this")
             return node.key, _ordered(node, scope)
+        case exp.AnyValue():  # the least: which row comes first means nothing
+            only(node, "this")
+            arg = bind_expr(_plain(node), scope)
+            return "all" if arg.type == BOOLEAN else "min", arg
+        case exp.Median():
+            only(node, "this")
+            return "median", _as_double(_number(node, scope))
+        case _ if type(node) in SPREADS:
+            only(node, "this")
+            return SPREADS[type(node)], _number(node, scope)
         case exp.LogicalAnd() | exp.LogicalOr():
             only(node, "this")
             return "all" if isinstance(node, exp.LogicalAnd) else "any", bind_condition(node.this, scope)
@@ -70,7 +87,7 @@ def result_type(function: str, arg: Expr | None) -> Type:
     match function:
         case "sum":
             return BIGINT if arg is not None and arg.type.is_integer else DOUBLE
-        case "mean":
+        case "mean" | "median" | "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
             return DOUBLE
         case "min" | "max":
             assert arg is not None
@@ -105,6 +122,11 @@ def _number(node: exp.Expr, scope: Scope) -> Expr:
         raise TypeMismatch(f"{spelled(node)} needs numbers, not {arg.type}", hint=seconds if arg.type.is_span else None,
                            span=span_of(node.this))  # fmt: skip
     return arg
+
+
+def _as_double(arg: Expr) -> Expr:
+    """Between two whole numbers, or decimals, a median would have to be rounded."""
+    return arg if arg.type == DOUBLE else Cast(arg, DOUBLE)
 
 
 def _ordered(node: exp.Expr, scope: Scope) -> Expr:

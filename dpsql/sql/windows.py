@@ -142,7 +142,8 @@ def _function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type
         function, arg = function_and_arg(node, scope)
         if function == "count_distinct":
             raise Unsupported("DISTINCT in a window function is not supported", span=span_of(node))
-        return function, () if arg is None else (arg,), result_type(function, arg)
+        if function in ("count_rows", "count", "sum", "mean", "min", "max", "any", "all"):
+            return function, () if arg is None else (arg,), result_type(function, arg)
     raise Unsupported(
         f"{spelled(node)} is not supported as a window function over private rows",
         hint="ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN"

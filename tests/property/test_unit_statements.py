@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from support import engine
 from support.claims import undercharged, violations
-from support.unit_statements import bounded_statement
+from support.unit_statements import bounded_statement, picking_statement
 from support.worlds import SHAPES, World, random_pair, random_world, steady_pair
 
 from dpsql.compile import Compiled, Settings, compile_query
@@ -25,7 +25,10 @@ from dpsql.explain import explain
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
-STATEMENTS: dict[str, Callable[[World, Random], str]] = {"bounds per group": bounded_statement}
+STATEMENTS: dict[str, Callable[[World, Random], str]] = {
+    "bounds per group": bounded_statement,
+    "picks": picking_statement,
+}
 Databases = tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]
 
 

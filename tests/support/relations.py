@@ -262,10 +262,13 @@ class Builder:
         return PerUnit(rows, keys, tuple(self._measure(fields) for _ in range(self.rng.randint(0, 3))))
 
     def _measure(self, fields: tuple[Field, ...]) -> UnitMeasure:
-        function = self.rng.choice(("count_rows", "count", "count_distinct", "min", "max", "sum", "mean", "any"))
+        function = self.rng.choice(("count_rows", "count", "count_distinct", "min", "max", "sum", "mean", "any",
+                                    "median", "var_pop", "stddev_samp"))  # fmt: skip
         if function == "count_rows":
             return UnitMeasure(self.name(), function, None, BIGINT)
-        arg = self.summed(fields) if function in ("sum", "mean") else self.value(fields)
+        arg = self.summed(fields) if function in ("sum", "mean", "var_pop", "stddev_samp") else self.value(fields)
+        if function == "median":
+            arg = self.double(fields, 2)
         if function == "any":
             arg = self.condition(fields, 1)
         return UnitMeasure(self.name(), function, arg, self._type(function, arg))
@@ -281,7 +284,7 @@ class Builder:
                 return BIGINT
             case "sum":
                 return sum_type(arg.type)
-            case "mean":
+            case "mean" | "median" | "var_pop" | "stddev_samp":
                 return DOUBLE
             case _:
                 return arg.type

@@ -135,3 +135,46 @@ loss: rho 0.0100146, delta 9.99994e-09
 _r1:
 c1: l1 163840000, l2² 26843545600000000, linf 163840000; grid 1/4096; gaussian 1.15768e+09; rho 0.0100146, delta 0
 loss: rho 0.0100146, delta 0
+
+-- case: a value at a unit's greatest one
+SELECT k, COUNT(*) FROM (SELECT patient_id, ARG_MAX(kind, cost) AS k FROM visits GROUP BY patient_id) AS t GROUP BY k
+---- plan
+Aggregate by k1 = k
+  - count rows
+  Project patient_id_3 = patient_id_2, k = measure
+    Each by the unit, patient_id_2 = patient_id
+      - measure = max(case when (not (kind is null)) and (finite(cost) = max) then kind else null end)
+      Window max = max(case when not (kind is null) then finite(cost) else null end) by the unit, patient_id
+        Table visits (unit bigint)
+
+-- case: a unit's most frequent value, by another key too
+SELECT k, COUNT(*) FROM (SELECT patient_id, ward, MODE(kind) AS k FROM visits GROUP BY patient_id, ward) AS t GROUP BY k
+---- plan
+Aggregate by k1 = k
+  - count rows
+  Project patient_id_3 = patient_id_2, ward_3 = ward_2, k = measure
+    Each by the unit, patient_id_2 = patient_id, ward_2 = ward
+      - measure = min(case when count = max then kind else null end)
+      Window max = max(count) by the unit, patient_id, ward
+        Window count = count(kind) by the unit, patient_id, ward, kind
+          Table visits (unit bigint)
+
+-- case: a unit's spread has the bounds that its values allow
+SELECT AVG(s), AVG(m) FROM (SELECT patient_id, STDDEV(cost) AS s, MEDIAN(cost) AS m FROM visits GROUP BY patient_id) AS t
+---- rewritten
+Gather
+  Sum
+    - c1_above, c1_below: moments of x1 in steps of 1/4096, 0 to 20480000
+    - c2_above, c2_below: moments of x2 in steps of 1/8192, 0 to 30720000
+    Project x1 = m, x2 = s
+      Project patient_id_3 = patient_id_2, s = measure, m = measure_2
+        Each by the unit, patient_id_2 = patient_id
+          - measure = stddev_samp(cost in steps of 1/2, 0 to 10000)
+          - measure_2 = median(finite(cost))
+          Scan visits (unit patient_id)
+            - patient_id, bigint, id
+            - cost, double [0, 5000], grid 1/2
+---- privacy
+c1_above, c1_below: l1 20480000, l2² 419430400000000, linf 20480000; grid 1/4096; gaussian 1.44143e+08; rho 0.0100936, delta 0
+c2_above, c2_below: l1 30720000, l2² 943718400000000, linf 30720000; grid 1/8192; gaussian 2.16214e+08; rho 0.0100936, delta 0
+loss: rho 0.0201871, delta 0
