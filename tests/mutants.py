@@ -35,6 +35,7 @@ CANON = ("tests/property/test_canon.py",)
 PAID = ("tests/property/test_paid_first.py",)
 CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
 ATTACKS = ("tests/property/test_attacks.py",)
+WIDE = ("tests/property/test_attacks_wide.py",)
 HOLES = ("tests/unit/post/test_post_holes.py",)
 LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
@@ -191,7 +192,7 @@ MUTANTS = (
     mutant("24:00:00 is a time of day", EXPR,
            "return f\"CASE WHEN {raw} < CAST('24:00:00' AS TIME) THEN {raw} END\"", "return raw", ATTACKS),
     mutant("what was released may lie beyond a hole's bounds", "post/holes.py",
-           "return _clipped(value, *domain.bounds)", "return value", HOLES),
+           "return _clipped(found, *domain.bounds)", "return found", HOLES),
     # --- noise and its price
     mutant("Gaussian noise is half as wide", MECHANISMS,
            "sensitivity.l2_squared / (2 * positive_share(rho))", "sensitivity.l2_squared / (8 * positive_share(rho))"),
@@ -260,6 +261,19 @@ MUTANTS = (
            'f"join({node.kind.value};{_sides(node)};', 'f"join({_sides(node)};', CANON),
     mutant("a filter is not part of the question", "analysis/canon.py",
            'return f"filter({rows};', 'return f"{rows}" if True else f"filter({rows};', CANON),
+    # --- holes and joins
+    Mutant("a hole keeps what its type does not hold",
+           (Edit("post/holes.py", "return None if value is None else _moved(value, type_)", "return value"),
+            Edit(EXPR, '_within_python(f"TRY_CAST(${expr.hole} AS {type_name(expr.type)})", expr.type)',
+                 'f"CAST(${expr.hole} AS {type_name(expr.type)})"')), WIDE),
+    mutant("a unit is joined with itself at will", "rewrite/limit_joins.py", "MOST_POWER = 3", "MOST_POWER = 99",
+           (*WIDE, "-k", "at_will")),
+    mutant("public tables behind a hole have no part in the question", "compile.py", "*filled, sources]", "*filled]",
+           WIDE),
+    mutant("units that count as one are selected as weighted ones", "plan/nodes.py",
+           "return self.limit is not None and not self.one_row", "return True", WIDE),
+    mutant("a type whose cast is not total is registered", "versions.py",
+           "if _READABLE.fullmatch(spelled) is None:", "if False:", WIDE),
 )  # fmt: skip
 
 
