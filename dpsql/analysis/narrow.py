@@ -8,6 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.analysis.preimage import TEXTS, Range, compared_range, listed_range, preimage, printed_range
+from dpsql.functions.rules import union
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -28,8 +30,9 @@ from dpsql.plan.expr import (
     Quantise,
     conjuncts,
 )
+from dpsql.plan.walk import columns_of
 from dpsql.schema.domain import Domain, Scalar, to_number
-from dpsql.types import DOUBLE, INTEGER_BITS, Kind, Type
+from dpsql.types import DOUBLE, INTEGER_BITS, TEXT, Kind, Type
 
 Environment = Mapping[str, Domain]
 
@@ -47,11 +50,34 @@ def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
         return env
     result = dict(env)
     for part in conjuncts(condition):
-        found = _says(part, env)
+        if isinstance(part, Or):
+            result = _either(result, part)
+            continue
+        found = _says(part, env) or _through(part, env)
         if found is not None:
             column, change = found
             result[column.name] = change(result[column.name].with_nullable(False))
     return result
+
+
+def _either(env: dict[str, Domain], condition: Or) -> dict[str, Domain]:
+    """What the rows of all branches can be; a branch that no row can meet has none."""
+    names = columns_of(condition) & env.keys()
+    branches = [_branch(env, part) for part in disjuncts(condition) if not _is_never(part)]
+    possible = [b for b in branches if not any(b[name].values == () and not b[name].nullable for name in names)]
+    if len(possible) < 2:
+        return (possible or branches or [env])[0]
+    return env | {name: union(tuple(branch[name] for branch in possible), env[name].type) for name in names}
+
+
+def _branch(env: dict[str, Domain], part: Expr) -> dict[str, Domain]:
+    if isinstance(part, IsNull) and isinstance(part.arg, Column):
+        return env | {part.arg.name: replace(env[part.arg.name], values=())}
+    return narrow(env, part)
+
+
+def _is_never(part: Expr) -> bool:
+    return isinstance(part, Literal) and part.value is not True
 
 
 def narrow_unless(env: Environment, condition: Expr) -> dict[str, Domain]:
@@ -112,6 +138,52 @@ def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
             assert_never(part)
 
 
+def _through(part: Expr, env: Environment) -> tuple[Column, Change] | None:
+    """The same where functions that never decrease stand around the column.
+
+    Only for rows for which the condition is true: where it is not, the function may be NULL though its column is not.
+    """
+    match part:
+        case Compare(op, Call(args=(Column() as printed, Literal())) as call, Literal(str() as text)):
+            return _said(printed, printed_range(call, env[printed.name], lambda value: TEXTS[op](value, text)))
+        case InList(Call(args=(Column() as printed, Literal())) as call, values) if call.type == TEXT:
+            texts = [value.value for value in values]
+            return _said(printed, printed_range(call, env[printed.name], lambda value: value in texts))
+        case Compare(op, left, Literal(value)) if value is not None:
+            return _below(left, compared_range(op, value, left.type), env)
+        case Compare(op, Literal(value), right) if value is not None:
+            return _below(right, compared_range(FLIPPED[op], value, right.type), env)
+        case InList(arg, values):
+            return _below(arg, listed_range(values, arg.type), env)
+        case Column() | Literal() | Compare() | And() | Or() | Not() | IsNull() | Arithmetic() | Case() | Cast():
+            return None
+        case Call() | Clip() | Quantise() | HoleValue() | InHole():
+            return None
+        case _:
+            assert_never(part)
+
+
+def _below(expr: Expr, within: Range | None, env: Environment) -> tuple[Column, Change] | None:
+    column = _compared(expr, env)
+    while within is not None and column is None:
+        below = preimage(expr, within)
+        if below is None:
+            return None
+        expr, within = below
+        column = _compared(expr, env)
+    return None if column is None else _said(column, within)
+
+
+def _said(column: Column, within: Range | None) -> tuple[Column, Change] | None:
+    return None if within is None else (column, lambda domain: _within(domain, within))
+
+
+def _within(domain: Domain, within: Range) -> Domain:
+    for op, bound in ((">=", within.lower), ("<=", within.upper)):
+        domain = domain if bound is None else _narrowed(domain, op, bound)
+    return domain
+
+
 def _compared(expr: Expr, env: Environment) -> Column | None:
     """The column that a comparison is about; also where it is read as a wider type that holds it exactly."""
     if isinstance(expr, Column):
@@ -155,7 +227,10 @@ def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
         return _without(domain, (literal.value,))
     if not (domain.type.is_number or domain.type.is_time):
         return domain
-    number = to_number(literal.value)
+    return _narrowed(domain, op, to_number(literal.value))
+
+
+def _narrowed(domain: Domain, op: str, number: Fraction) -> Domain:
     lower, upper = domain.lower, domain.upper
     if op in (">", ">="):
         lower = number if lower is None else max(lower, number)

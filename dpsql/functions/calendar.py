@@ -6,11 +6,13 @@ import datetime as dt
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dpsql.functions.rules import FIRST_DAY as FIRST_DAY
+from dpsql.functions.rules import LAST_DAY as LAST_DAY
 from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.types import Kind, Type
 
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 MICROSECONDS = 86_400_000_000
+FIRST_MODERN = 1600  # the first year of which calendars with and without a change in 1582 agree
 LAST_MOMENT = (LAST_DAY + 1) * MICROSECONDS - 1
 
 CYCLES = {
@@ -144,7 +146,7 @@ def days_in(year: int, month: int) -> int:
     return 31 if following is None else (following - _DAY).day
 
 
-def _next(part: str, at: dt.datetime) -> dt.datetime:
+def following(part: str, at: dt.datetime) -> dt.datetime:
     """The start of the period after the one that starts at `at`."""
     if part in FIXED:
         return at + dt.timedelta(microseconds=FIXED[part])
@@ -172,7 +174,7 @@ def periods(part: str, domain: Domain, most: int) -> list[dt.datetime] | None:
 def _starts(part: str, at: dt.datetime) -> Iterator[dt.datetime]:
     while True:
         yield at
-        at = _next(part, at)
+        at = following(part, at)
 
 
 def truncated_values(part: str, domain: Domain, type_: Type, most: int) -> Domain:

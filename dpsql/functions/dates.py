@@ -206,7 +206,7 @@ def _format_fit(types: Types) -> Fit | None:
     return Fit((plain(types[0]), TEXT), TEXT) if types[0].is_time and types[1] == TEXT else None
 
 
-def _pieces(call: Call) -> tuple[Piece, ...]:
+def format_pieces(call: Call) -> tuple[Piece, ...]:
     read = postgres_pieces if call.function == "to_char" else strftime_pieces
     return read(text_of(call, 1))
 
@@ -215,7 +215,7 @@ def _check_format(call: Call) -> str | None:
     if not isinstance(literal_of(call, 1), str) or len(text_of(call, 1)) > MOST_FORMAT:
         return f"a format is a literal of at most {MOST_FORMAT} characters"
     try:
-        pieces = _pieces(call)
+        pieces = format_pieces(call)
     except UnknownFormat as error:
         return f'the format has an unknown part "{error}"'
     if call.function == "strptime" and directives(pieces) is None:
@@ -224,7 +224,7 @@ def _check_format(call: Call) -> str | None:
 
 
 def _format_domain(call: Call, args: Domains) -> Domain:
-    pieces = _pieces(call)
+    pieces = format_pieces(call)
     moments = cycle(pieces)
     found = periods(finest(pieces), args[0], MOST_VALUES)
     moments = found if found is not None else moments
@@ -236,11 +236,11 @@ def _format_domain(call: Call, args: Domains) -> Domain:
 
 
 def _format_form(call: Call, args: list[str]) -> str:
-    return printed_form(_pieces(call), args[0])
+    return printed_form(format_pieces(call), args[0])
 
 
 def _evaluate_format(call: Call, values: list[Value]) -> Value:
-    return None if values[0] is None else printed(_pieces(call), _at(values[0]))
+    return None if values[0] is None else printed(format_pieces(call), _at(values[0]))
 
 
 def _read_fit(types: Types) -> Fit | None:

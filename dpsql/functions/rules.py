@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.schema.domain import Domain, Scalar, to_number
-from dpsql.types import Type, integer_range
+from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.types import Kind, Type, integer_range
 
 MOST_VALUES = 10_000
 """Finite sets larger than this are kept as bounds only."""
+
+MOST_UNITED = 1_000
+"""Whole numbers or days of a range that is united with others value by value."""
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 MOST_DOUBLE = 2**1000
 
@@ -30,6 +36,33 @@ def hull(domains: tuple[Domain, ...], type_: Type) -> Domain:
     length = None if None in lengths or not some else max(x for x in lengths if x is not None)
     exact = all(domain.exact for domain in domains)
     return Domain(type_, nullable, lower, upper, values, length, exact)
+
+
+def union(domains: tuple[Domain, ...], type_: Type) -> Domain:
+    """The same for rows that a condition keeps: the values themselves, where that says more than the bounds around."""
+    together = hull(domains, type_)
+    listed = [every_value(domain, MOST_UNITED) for domain in domains]
+    if together.values is not None or None in listed:
+        return together
+    values = tuple(dict.fromkeys(value for some in listed if some is not None for value in some))
+    lower, upper = together.bounds
+    return replace(together, values=values) if len(values) < upper - lower + 1 else together
+
+
+def every_value(domain: Domain, most: int) -> tuple[Scalar, ...] | None:
+    """The values of a domain, or the whole numbers or days between its bounds; None where there are more, or no end."""
+    if domain.values is not None:
+        return domain.values if len(domain.values) <= most else None
+    if not domain.bounded or not (domain.type.is_integer or domain.type.kind is Kind.DATE):
+        return None
+    first, last = domain.bounds[0].__ceil__(), domain.bounds[1].__floor__()
+    if last - first >= most:
+        return None
+    if domain.type.is_integer:
+        return tuple(range(first, last + 1))
+    if not FIRST_DAY <= first <= last <= LAST_DAY:
+        return None
+    return tuple(EPOCH.date() + dt.timedelta(days=number) for number in range(first, last + 1))
 
 
 def merge_values(first: tuple[Scalar, ...], second: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:

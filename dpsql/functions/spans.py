@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from dpsql.functions.calendar import (
     FIRST_DAY,
+    FIRST_MODERN,
     FIXED,
     LAST_DAY,
     MICROSECONDS,
@@ -31,7 +32,6 @@ from dpsql.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ
 
 MOST_YEARS = 10_000
 MOST_DAYS = 4_000_000  # more than the calendar has
-FIRST_MODERN = 1600
 
 _MONDAY, _NEW_YEAR = dt.datetime(2000, 1, 3), dt.datetime(2000, 1, 1)  # where engines start to count buckets
 

@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import product
 from math import prod
 
+from dpsql.analysis.choices import MOST_LISTED as MOST_LISTED
+from dpsql.analysis.choices import few, key_choices
 from dpsql.analysis.domains import node_domains
-from dpsql.analysis.image import image
 from dpsql.analysis.narrow import Environment
 from dpsql.analysis.values import domain_of
 from dpsql.plan.expr import Call, Column, Expr, IsNull, Not, conjunction
@@ -24,20 +23,14 @@ from dpsql.plan.relations import SET, Field, Filter, Named, Rows, Scan, ScanColu
 from dpsql.plan.walk import columns_of, map_rows
 from dpsql.rewrite.joint_keys import decided_by, listed_rows
 from dpsql.rewrite.public_keys import PublicKeys, public_keys
-from dpsql.schema.domain import EPOCH, Domain, Scalar
-from dpsql.types import BIGINT, Kind
-
-MOST_LISTED = 10_000
-"""More public groups than this, and the keys are selected instead."""
-
-MOST_WORKED_OUT = 2_000
-"""Values of a column for which a key is worked out one by one, while the analyst waits."""
+from dpsql.schema.domain import Scalar
+from dpsql.types import BIGINT
 
 MOST_WORKED_OUT_TOGETHER = 100_000
 """Combinations of values that are looked at, of which some no row can have."""
 
 MOST_CROSSED = 1_000
-"""The same for the public part of a key whose other part is selected: every selected key is crossed with it."""
+"""As MOST_LISTED, for the public part of a key whose other part is selected: every selected key is crossed with it."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +46,14 @@ class Groups:
 
 def list_groups(aggregate: Aggregate) -> Groups:
     env = node_domains(_as_declared(aggregate.input))
-    choices = {key.name: _key_choices(key.expr, env) for key in aggregate.keys}
+    choices = {key.name: key_choices(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
         return _list_sets(aggregate, choices)
     public, valued, selected = _sorted(aggregate, _public(aggregate, env), choices)
     listed = prod(found.factor.count for found in public)
     if not (valued or public) or listed * prod(len(choices[k.name] or ()) for k in valued) > MOST_WORKED_OUT_TOGETHER:
         return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
-    rows = listed_rows(valued, choices, lambda name: _few(env[name]), aggregate.input)
+    rows = listed_rows(valued, choices, lambda name: few(env[name]), aggregate.input)
     if listed * (1 if rows is None else rows.count) > (MOST_CROSSED if selected else MOST_LISTED):
         return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
     factors: list[Factor] = [*([] if rows is None else [rows]), *(found.factor for found in public)]
@@ -149,50 +142,3 @@ def _never_null(aggregate: Aggregate, listed: list[Named], choices: Choices) -> 
 
 def _computed(dropped: tuple[Named, ...]) -> bool:
     return any(not isinstance(key.expr, Column) for key in dropped)
-
-
-def _key_choices(expr: Expr, env: Environment) -> tuple[Scalar | None, ...] | None:
-    """All that a key can be: worked out value by value where one listed column decides it, else its domain."""
-    names = columns_of(expr)
-    if len(names) == 1 and not isinstance(expr, Column):
-        (name,) = names
-        below = _few(env[name])
-        found = None if below is None else image(expr, name, below)
-        # A NULL below is possible whatever is declared; it is no group of its own, but what a key makes of it is one.
-        of_null = image(expr, name, (None,))
-        if found is not None and of_null is not None:
-            values = dict.fromkeys(value for value in (*found, *of_null) if value is not None)
-            return (*values, None) if None in found else tuple(values)
-    return _choices(domain_of(expr, env))
-
-
-def _few(domain: Domain) -> tuple[Scalar | None, ...] | None:
-    """The values of a column, where there are few enough to work out something of each."""
-    values = _choices(domain)
-    return None if values is None or len(values) > MOST_WORKED_OUT else values
-
-
-def _choices(domain: Domain) -> tuple[Scalar | None, ...] | None:
-    values = domain.values if domain.values is not None else _range(domain)
-    if values is None or len(values) > MOST_LISTED:
-        return None
-    return (*values, None) if domain.nullable else values
-
-
-def _range(domain: Domain) -> tuple[Scalar, ...] | None:
-    """Whole numbers or days between finite bounds."""
-    if not domain.bounded or domain.bounds[1] - domain.bounds[0] > MOST_LISTED:
-        return None
-    if not domain.type.is_integer and domain.type.kind is not Kind.DATE:
-        return None
-    lower, upper = domain.bounds
-    numbers = range(lower.__ceil__(), upper.__floor__() + 1)
-    if domain.type.is_integer:
-        return tuple(numbers)
-    if not -719_162 <= numbers.start <= numbers.stop <= 2_932_897:  # days that Python's calendar has
-        return None
-    return tuple(_day(Fraction(number)) for number in numbers)
-
-
-def _day(number: Fraction) -> dt.date:
-    return EPOCH.date() + dt.timedelta(days=int(number))

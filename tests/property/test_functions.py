@@ -40,8 +40,7 @@ TWO_TEXTS = ("strpos", "starts_with", "ends_with", "contains")
 DATES = ("e", "f", "p", "q", "o", "p::date", "q + INTERVAL '1 month'")
 FORMATS = ("YYYY-MM", "YYYY-MM-DD HH24:MI:SS", "Mon YYYY", "FMMonth", "Month", "DAY", "Dy", "D", "ID", "Q", "YYYY-Q",
            "IYYY-IW", "YYYY-IW", "MM IW", "WW W", "HH12:MI AM", "US", "MS", "DDD", "FMDD.FMMM.YY", "MM/DD",
-           '"Q"Q "of" YYYY', "pm",
-           "")  # fmt: skip
+           '"Q"Q "of" YYYY', "pm", "")  # fmt: skip
 ZONES = ("Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Apia", "Asia/Manila", "America/Juneau",
          "Asia/Kathmandu", "Africa/Monrovia", "Etc/GMT+12", "Antarctica/Troll", "Australia/Lord_Howe")  # fmt: skip
 PATTERNS = ("a", "^a.b$", "[a-c]+", "(a|b)*", r"\d{2,4}-\d+", "[[:alpha:]]", "[^a]", r"\\", "a+?", r"\(", "x{12}",

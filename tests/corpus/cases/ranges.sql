@@ -40,3 +40,56 @@ SELECT strftime(admitted, '%Y-%m') AS month, COUNT(*) AS n FROM visits WHERE adm
 
 -- case: a pattern put together
 SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE note LIKE concat('%', 'fell', '%')) AS m FROM visits WHERE note LIKE '%' || 'fell' || '%'
+
+-- case: the months of a year
+SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits WHERE EXTRACT(year FROM day) = 2024 GROUP BY 1 ORDER BY 1
+
+-- case: years from one on, three spellings
+SELECT DATE_TRUNC('quarter', admitted) AS quarter, COUNT(*) AS n FROM visits
+WHERE year(admitted) >= 2024 AND date_part('year', admitted) < 2030 AND 2024 <= EXTRACT(year FROM admitted) GROUP BY 1 ORDER BY 1
+
+-- case: the days of a range of dates of a timestamp
+SELECT DATE_TRUNC('day', admitted) AS day, COUNT(*) AS n FROM visits
+WHERE CAST(admitted AS DATE) BETWEEN '2024-03-03' AND '2024-03-08' GROUP BY 1 ORDER BY 1
+
+-- case: the hours of a day
+-- empty: hour
+SELECT DATE_TRUNC('hour', admitted) AS hour, COUNT(*) AS n FROM visits WHERE DATE(admitted) = '2024-03-03' GROUP BY 1 ORDER BY 1
+
+-- case: two days of a timestamp
+-- empty: day
+SELECT admitted::date AS day, COUNT(*) AS n FROM visits WHERE admitted::date IN ('2024-03-03', '2024-03-05') GROUP BY 1 ORDER BY 1
+
+-- case: the days of a month
+SELECT day, COUNT(*) AS n FROM visits WHERE DATE_TRUNC('month', day) = '2024-03-01' GROUP BY day ORDER BY day
+
+-- case: months from one until before another
+SELECT DATE_TRUNC('month', admitted) AS month, SUM(cost) AS cost FROM visits
+WHERE DATE_TRUNC('month', admitted) >= '2024-03-01' AND DATE_TRUNC('month', admitted) < '2024-06-01' GROUP BY 1 ORDER BY 1
+
+-- case: the days of a month as it is printed
+SELECT day, COUNT(*) AS n FROM visits WHERE to_char(day, 'YYYY-MM') = '2024-03' GROUP BY day ORDER BY day
+---- duckdb
+SELECT day, COUNT(*) AS n FROM visits WHERE strftime(day, '%Y-%m') = '2024-03' GROUP BY day ORDER BY day
+
+-- case: two ranges of days
+SELECT day, COUNT(*) AS n FROM visits
+WHERE day BETWEEN '2024-03-01' AND '2024-03-03' OR day BETWEEN '2024-04-01' AND '2024-04-03' GROUP BY day ORDER BY day
+
+-- case: one value or a range
+SELECT rating, COUNT(*) AS n FROM visits WHERE rating = 1 OR rating >= 4 GROUP BY rating ORDER BY rating
+
+-- case: a value or none
+SELECT rating, COUNT(*) AS n FROM visits WHERE rating IS NULL OR rating > 3 GROUP BY rating ORDER BY rating
+
+-- case: a range that no day is in
+SELECT day, COUNT(*) AS n FROM visits WHERE day > '2024-12-01' AND day < '2024-01-01' GROUP BY day ORDER BY day
+
+-- case: a year that no day is in
+SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits WHERE EXTRACT(year FROM day) = 2031 GROUP BY 1 ORDER BY 1
+
+-- case: seconds as Grafana filters them
+SELECT DATE_TRUNC('day', admitted) AS day, COUNT(*) AS n FROM visits WHERE EXTRACT(epoch FROM admitted) BETWEEN 1709251200 AND 1709855999 GROUP BY 1 ORDER BY 1
+
+-- case: a range of one unit's sum keeps to its clip
+SELECT SUM(CASE WHEN year(day) = 2024 THEN cost ELSE 0 END) AS cost FROM visits WHERE year(day) = 2024 OR day < '2023-02-01'
