@@ -193,7 +193,7 @@ SELECT d.name FROM doctors d WHERE EXISTS (SELECT 1 FROM visits v WHERE v.doctor
 NotPrivate 0A000: a sub-select over private rows must aggregate them
 LINE 1: SELECT d.name FROM doctors d WHERE EXISTS (SELECT 1 FROM visits v WHERE v.doctor_id = d.doctor_id)
                                                           ^
-HINT:  Join with its groups, for example: JOIN (SELECT doctor_id, COUNT(*) AS n FROM visits GROUP BY doctor_id) AS v ON v.doctor_id = d.doctor_id AND v.n > 0.
+HINT:  Compare a count with a number that the noise does not reach: (SELECT COUNT(*) FROM …) > 20.
 
 -- case: DISTINCT ON the patient
 SELECT kind, COUNT(*) AS patients
