@@ -11,7 +11,7 @@ import datetime as dt
 import json
 import math
 from collections.abc import Sequence
-from decimal import Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from sys import float_info
 from typing import Any
@@ -123,9 +123,15 @@ def _clipped(value: int | float | Decimal, lower: Fraction, upper: Fraction) -> 
     if lower <= Fraction(value) <= upper:
         return value
     bound = lower if Fraction(value) < lower else upper
+    inward = ROUND_CEILING if bound == lower else ROUND_FLOOR
     if isinstance(value, int):
         return math.ceil(lower) if bound == lower else math.floor(upper)
-    return float(bound) if isinstance(value, float) else Decimal(bound.numerator) / Decimal(bound.denominator)
+    if isinstance(value, Decimal):  # of as many digits as the value has
+        near = _WIDE.divide(Decimal(bound.numerator), Decimal(bound.denominator))
+        return near.quantize(value, rounding=inward, context=_WIDE)
+    near_float = float(bound)
+    past = Fraction(near_float) < lower or Fraction(near_float) > upper
+    return math.nextafter(near_float, math.inf if bound == lower else -math.inf) if past else near_float
 
 
 def values_to_bytes(values: Values) -> bytes:

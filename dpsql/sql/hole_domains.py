@@ -10,6 +10,7 @@ what noise and whole-number arithmetic are computed from holds, whatever was rel
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
@@ -24,9 +25,13 @@ from dpsql.plan.walk import map_rows
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable, Schema
 from dpsql.sql.blocks import State
+from dpsql.sql.coerce import bind_literal
 from dpsql.types import Type
 
 Interval = tuple[Fraction, Fraction]
+
+MOST = 10**300
+"""Beyond this a double has no room for what is added to it."""
 
 _WITHIN = (exp.Paren, exp.Alias, exp.Nullif, exp.Min, exp.Max, exp.Avg, exp.Median)
 """What gives no number beyond those that it is given."""
@@ -46,14 +51,21 @@ def _interval(node: exp.Expr, select: exp.Select, state: State) -> Interval | No
     if isinstance(node, exp.Column):
         return _column(node, select, state)
     if isinstance(node, exp.Literal):
-        return None if node.args.get("is_string") else (Fraction(str(node.this)),) * 2
+        return _number(node)
     if isinstance(node, _WITHIN):
         return _interval(node.this, select, state)
     inner = [_interval(part, select, state) for part in _operands(node)]
     known = [bounds for bounds in inner if bounds is not None]
     if not known or len(known) != len(inner):
         return None
-    return _combined(node, known)
+    found = _combined(node, known)
+    return None if found is None or max(map(abs, found)) > MOST else found
+
+
+def _number(node: exp.Literal) -> Interval | None:
+    """As everywhere: a literal past a double's range is refused before anything is worked out from it."""
+    value = bind_literal(node).value
+    return (Fraction(value), Fraction(value)) if isinstance(value, int | float | Decimal) else None
 
 
 def _operands(node: exp.Expr) -> list[exp.Expr]:

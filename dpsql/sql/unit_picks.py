@@ -71,9 +71,15 @@ class Picked:
         return UnitMeasure(name, "min", _where(Compare("=", count, most), value), value.type)
 
     def _ordered(self, node: exp.Expr, name: str) -> UnitMeasure:
-        if isinstance(node, exp.Filter) or not isinstance(node.this, exp.Order):
+        if isinstance(node, exp.Filter):
             raise Unsupported(
-                f"{spelled(node)} of each unit's rows needs ORDER BY, and takes no FILTER",
+                f"{spelled(node.this)} of each unit's rows takes no FILTER",
+                hint="Write CASE WHEN … THEN x END in its place, or the condition in WHERE.",
+                span=span_of(node),
+            )
+        if not isinstance(node.this, exp.Order):
+            raise Unsupported(
+                f"{spelled(node)} of each unit's rows needs ORDER BY",
                 hint=f"For example: {node.key.upper()}(kind ORDER BY day); ANY_VALUE(x) gives the least value.",
                 span=span_of(node),
             )

@@ -168,6 +168,13 @@ def test_extreme_literals_get_an_answer_or_an_error_of_ours(both: tuple[Session,
     assert outcome(both[0], sql) == outcome(both[1], sql)
 
 
+@pytest.mark.parametrize("literal", ["1e300000", "1e30000000", "9" * 5000])
+def test_a_literal_in_a_sub_select_is_as_large_as_any_other(both: tuple[Session, Session], literal: str) -> None:
+    """Its bounds were once worked out digit by digit: for minutes, and for free."""
+    said = outcome(both[0], f"SELECT COUNT(*) FROM p WHERE x > (SELECT AVG(x) * {literal} FROM p)")
+    assert said == "answered" or "too large" in said or "DataError" in said
+
+
 def test_half_of_a_character_is_refused_before_the_charge(both: tuple[Session, Session]) -> None:
     before = both[0].budget().charges
     with pytest.raises(ProgrammingError, match="half of a character"):

@@ -26,6 +26,8 @@ def filled(sql: str, type_: Type, lower: str | None, upper: str | None, shape: S
         ("SELECT 'nan'::DOUBLE", DOUBLE, "0", "5", None), ("SELECT NULL::DOUBLE", DOUBLE, "0", "5", None),
         ("SELECT 9::BIGINT", BIGINT, "0.5", "7.5", 7), ("SELECT -9::BIGINT", BIGINT, "0.5", "7.5", 1),
         ("SELECT 9.25::DECIMAL(9,2)", decimal(9, 2), "0", "7.5", Decimal("7.5")),
+        ("SELECT 9.25::DECIMAL(9,2)", decimal(9, 2), "0", "1/3", Decimal("0.33")),
+        ("SELECT -9.25::DECIMAL(9,2)", decimal(9, 2), "1/3", "1", Decimal("0.34")),
         ("SELECT 9::BIGINT", BIGINT, None, None, 9), ("SELECT 1e300::DOUBLE", DOUBLE, "0", None, 1e300),
     ],
 )  # fmt: skip
@@ -35,3 +37,9 @@ def test_numbers_are_moved_into_their_bounds(
     assert filled(sql, type_, lower, upper) == value
     assert filled(sql, type_, lower, upper, Shape.LIST) == [value]
     assert filled(sql, type_, lower, upper, Shape.ROWS) == [{"value": value}]
+
+
+@pytest.mark.parametrize("bound", ["1/3", "2/3", "1/10", "7/10"])
+def test_a_bound_that_no_double_holds_is_met_from_within(bound: str) -> None:
+    assert Fraction(filled("SELECT 9::DOUBLE", DOUBLE, "0", bound)) <= Fraction(bound)  # type: ignore[arg-type]
+    assert Fraction(filled("SELECT 0::DOUBLE", DOUBLE, bound, "1")) >= Fraction(bound)  # type: ignore[arg-type]
