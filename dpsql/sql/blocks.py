@@ -16,6 +16,9 @@ from dpsql.sql.bind import Ctes
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.outputs import Output
 
+RECURSIVE = "recursive"
+"""The note of a query that reads itself, as a CTE."""
+
 
 class Ownership(Enum):
     PUBLIC = "public"

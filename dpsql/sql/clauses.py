@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
 from dpsql.sql.aggregates import holds_aggregate
-from dpsql.sql.blocks import Ownership
+from dpsql.sql.blocks import RECURSIVE, Ownership
 from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import CLAUSES, span_of
 from dpsql.sql.parentheses import leaves
@@ -88,7 +88,12 @@ def keep_ctes(post: exp.Query, kept: list[exp.CTE]) -> None:
     if not kept:
         return
     own = post.args.get("with_")
-    post.set("with_", exp.With(expressions=kept + (own.expressions if own is not None else [])))
+    post.set("with_", with_of(kept + (own.expressions if own is not None else [])))
+
+
+def with_of(ctes: list[exp.CTE]) -> exp.With:
+    """WITH, RECURSIVE where one of the queries reads itself."""
+    return exp.With(expressions=ctes, recursive=any(cte.this.meta.get(RECURSIVE) for cte in ctes) or None)
 
 
 def name_columns(query: exp.Expr, names: list[exp.Identifier]) -> None:

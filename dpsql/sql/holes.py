@@ -17,6 +17,7 @@ from dpsql.plan.relations import Field, RowsHole
 from dpsql.plan.stages import MOST_LENGTH, MOST_ROWS, Shape
 from dpsql.schema.domain import Domain
 from dpsql.sql.blocks import Block, BoundHole, Environment, Grouped, Ownership, State
+from dpsql.sql.clauses import with_of
 from dpsql.sql.correlated import decorrelate
 from dpsql.sql.dialect import span_of
 from dpsql.sql.hole_domains import source_domains
@@ -139,7 +140,7 @@ def with_ctes(post: exp.Query, env: Environment) -> exp.Query:
     own = query.args.get("with_")
     ctes = [exp.CTE(this=env[name].post.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
             for name in env if name in needed]  # fmt: skip
-    query.set("with_", exp.With(expressions=ctes + (own.expressions if own is not None else [])))
+    query.set("with_", with_of(ctes + (own.expressions if own is not None else [])))
     return query
 
 

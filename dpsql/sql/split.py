@@ -45,6 +45,7 @@ from dpsql.sql.outputs import Output, name_outputs
 from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
+from dpsql.sql.recursive import reads_itself, recursive_block
 from dpsql.sql.sandboxed import check_function, check_source
 from dpsql.sql.sources import check_qualifier, without_database
 
@@ -105,7 +106,7 @@ class _Splitter:
         with_ = query.args.get("with_")
         if with_ is None:
             return outer, []
-        only(with_, "expressions")
+        only(with_, "expressions", "recursive")
         env, kept, own = dict(outer), [], set[str]()
         for cte in with_.expressions:
             only(cte, "this", "alias", "materialized")
@@ -119,7 +120,10 @@ class _Splitter:
             own.add(cte.alias.lower())
             if alias.args.get("columns"):
                 name_columns(cte.this, alias.args["columns"])
-            block = self.query(cte.this, env)
+            if with_.args.get("recursive") and reads_itself(cte):
+                block = recursive_block(cte, env, self.query, self.state)
+            else:
+                block = self.query(cte.this, env)
             # A name that stood for something else means this from here on; what was read before keeps its meaning.
             env = {name: known for name, known in env.items() if name != cte.alias.lower()}
             env[cte.alias.lower()] = block
@@ -271,7 +275,11 @@ class _Splitter:
 
     def _with_ownerships(self, query: exp.Query, env: Environment) -> Environment:
         with_ = query.args.get("with_")
-        for cte in with_.expressions if with_ is not None else ():
+        if with_ is None:
+            return env
+        for cte in with_.expressions:
+            if with_.args.get("recursive") and reads_itself(cte):
+                env = env | {cte.alias.lower(): Block(Ownership.PUBLIC, cte.this)}
             env = env | {cte.alias.lower(): Block(self.ownership(cte.this, env), cte.this)}
         return env
 

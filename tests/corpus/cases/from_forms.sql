@@ -235,3 +235,31 @@ Unsupported 0A000: PIVOT needs the list of values that become columns
 LINE 1: PIVOT visits ON kind USING COUNT(*) GROUP BY ward
               ^
 HINT:  For example: PIVOT (SUM(cost) FOR sex IN ('f', 'm')).
+
+-- case: a recursive spine beside a release
+WITH RECURSIVE d AS (SELECT DATE '2024-01-01' AS day UNION ALL SELECT CAST(day + INTERVAL 1 DAY AS DATE) FROM d WHERE day < DATE '2024-01-05')
+SELECT d.day, n FROM d LEFT JOIN (SELECT day, COUNT(*) AS n FROM visits GROUP BY day) v ON v.day = d.day ORDER BY d.day
+
+-- case: recursive numbers beside private rows
+WITH RECURSIVE d(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM d WHERE i < 5)
+SELECT d.i, COUNT(v.visit_id) AS n FROM d LEFT JOIN visits v ON v.nights = d.i GROUP BY d.i ORDER BY d.i
+
+-- case: recursion over released rows
+WITH RECURSIVE d AS (SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind UNION ALL SELECT kind, n - 1000 FROM d WHERE n > 1000)
+SELECT kind, MIN(n) AS rest FROM d GROUP BY kind ORDER BY kind
+
+-- case: recursion that begins with private rows
+WITH RECURSIVE d(i) AS (SELECT nights FROM visits UNION ALL SELECT i + 1 FROM d WHERE i < 5) SELECT SUM(i) FROM d
+---- error
+Unsupported 0A000: WITH RECURSIVE over private rows is not supported
+LINE 1: WITH RECURSIVE d(i) AS (SELECT nights FROM visits UNION ALL SELECT i + 1 FROM d WHERE i < 5) SELECT SUM(i) FROM d
+                       ^
+HINT:  Numbers and dates in a row come from generate_series, for example: FROM generate_series(1, 12) AS t(i).
+
+-- case: recursion whose step reads private rows
+WITH RECURSIVE d(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM d WHERE i < (SELECT COUNT(*) FROM visits)) SELECT COUNT(i) FROM d
+---- error
+Unsupported 0A000: WITH RECURSIVE over private rows is not supported
+LINE 1: WITH RECURSIVE d(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM d WHERE i < (SELECT COUNT(*) FROM visits)) SELECT COUNT(i) FROM d
+                       ^
+HINT:  Numbers and dates in a row come from generate_series, for example: FROM generate_series(1, 12) AS t(i).

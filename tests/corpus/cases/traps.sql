@@ -422,10 +422,10 @@ HINT:  docs/sql.md lists the functions over private rows; on aggregated rows all
 -- case: a recursive CTE over rows
 WITH RECURSIVE t AS (SELECT visit_id, patient_id FROM visits WHERE visit_id = 1 UNION ALL SELECT v.visit_id, v.patient_id FROM visits v JOIN t ON v.visit_id = t.visit_id + 1) SELECT COUNT(*) FROM t
 ---- error
-Unsupported 0A000: RECURSIVE is not supported over private rows
+Unsupported 0A000: WITH RECURSIVE over private rows is not supported
 LINE 1: WITH RECURSIVE t AS (SELECT visit_id, patient_id FROM visits WHERE visit_id = 1 UNION ALL SELECT v.visit_id, v.patient_id FROM visits v JOIN t ON v.visit_id = t.visit_id + 1) SELECT COUNT(*) FROM t
                        ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+HINT:  Numbers and dates in a row come from generate_series, for example: FROM generate_series(1, 12) AS t(i).
 
 -- case: UNION of rows drops twins across patients
 SELECT COUNT(*) FROM (SELECT ward, kind FROM visits UNION SELECT ward, kind FROM visits) t

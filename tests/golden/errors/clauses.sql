@@ -98,12 +98,12 @@ LINE 1: SELECT COUNT(*) $1 FROM visits
                          ^
 
 -- case: a recursive CTE
-WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT * FROM t
+WITH RECURSIVE t AS (SELECT nights AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT COUNT(*) FROM t
 ---- error
-ERROR 0A000 (Unsupported):  RECURSIVE is not supported over private rows
-LINE 1: WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT * FROM t
+ERROR 0A000 (Unsupported):  WITH RECURSIVE over private rows is not supported
+LINE 1: WITH RECURSIVE t AS (SELECT nights AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT COUNT(*) FROM t
                        ^
-HINT:  Leave it out, or move it to an outer SELECT over the aggregated rows.
+HINT:  Numbers and dates in a row come from generate_series, for example: FROM generate_series(1, 12) AS t(i).
 
 -- case: a CTE that changes data
 WITH t AS (DELETE FROM visits RETURNING *) SELECT COUNT(*) FROM t

@@ -118,6 +118,11 @@ def test_time_is_limited():
     assert run("SELECT 1", [], 5).rows == [(1,)]
 
 
+def test_time_is_limited_while_a_query_reads_itself():
+    with pytest.raises(OperationalError, match=r"longer than 0\.2 s"):
+        run("WITH RECURSIVE d AS (SELECT 1 AS x UNION ALL SELECT x FROM d) SELECT COUNT(*) FROM d", [], 0.2)
+
+
 def test_rows_are_limited(monkeypatch):
     monkeypatch.setattr(sandbox, "MAX_ROWS", 10)
     assert len(run("SELECT * FROM range(10)", [], 5).rows) == 10

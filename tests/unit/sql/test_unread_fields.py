@@ -55,6 +55,7 @@ WITHOUT_EFFECT = {
     ("Ordered", "desc"): "ORDER BY below an aggregate is dropped",
     ("Ordered", "nulls_first"): "ORDER BY below an aggregate is dropped",
     ("Ordered", "with_fill"): "ORDER BY below an aggregate is dropped",
+    ("With", "recursive"): "a CTE that does not read itself is the same with it",
     ("Select", "order"): "ORDER BY below an aggregate is dropped",
 }
 
