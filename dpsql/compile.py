@@ -309,7 +309,7 @@ class _Compiler:
         tables = [repr(schema.table(name)) for name in names]
         caps = (settings.rows, settings.groups, settings.chosen_noise.value)
         relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
-        filled = [repr((hole.name, hole.shape.value, hole.columns, hole.most, hole.sql)) for hole in holes]
+        filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
         text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -320,7 +320,7 @@ def _relation(resolved: Resolved) -> Neighboring:
 
 
 def _hole(hole: BoundHole) -> Hole:
-    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source), hole.domains)
+    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source), hole.domains, hole.unique)
 
 
 def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, ...]:

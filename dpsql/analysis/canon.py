@@ -154,7 +154,7 @@ def canonical_plan(node: Node) -> str:
             return f"public({node.table!r};{columns})"
         case RowsHole():
             columns = ",".join(f"{f.name!r}:{f.type}" for f in node.columns)
-            return f"hole({node.hole};{columns};{node.domains!r};{node.most})"
+            return f"hole({node.hole};{columns};{node.domains!r};{node.most};{sorted(node.unique)})"
         case Mark():
             test = "" if node.test is None else ",".join(map(canonical_expr, node.test))
             return f"mark({_sides(node)};{node.name!r};{canonical_expr(node.condition)};{test})"

@@ -87,7 +87,9 @@ def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
             return unique_keys(node.left)
         case Join() if is_public(node) and node.kind is JoinKind.INNER:  # a pair of rows by a key of each
             return tuple(one | other for one in unique_keys(node.left) for other in unique_keys(node.right))
-        case Join() | Table() | Scan() | PublicTable() | RowsHole():
+        case RowsHole():
+            return (node.unique,) if node.unique else ()
+        case Join() | Table() | Scan() | PublicTable():
             return ()
         case Mark() | PerUnit() | UnitWindow() | SetOperation() | Expand():
             return ()

@@ -55,13 +55,14 @@ class PublicTable:
 class RowsHole:
     """Rows that an earlier step released, or public rows; at most `most` of them, bound when the release runs.
 
-    `domains` is fixed at compile time, whatever the values (SOUNDNESS 8); they are moved into it before they are bound.
+    `domains` and `unique` are fixed at compile time, and hold of what is bound, whatever was released (SOUNDNESS 8).
     """
 
     hole: str
     columns: tuple[Field, ...]
     domains: tuple[Domain, ...]
     most: int
+    unique: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.domains):

@@ -32,7 +32,8 @@ class Shape(Enum):
 class Hole:
     """A place in a release's SQL that an earlier step fills: `sql` is post-processing over the tables before.
 
-    Its values are moved into the bounds of `domains`, one for each column, before they are bound.
+    Its values are moved into the bounds of `domains`, one for each column, before they are bound. Of rows that are then
+    alike in the `unique` columns one is bound.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Hole:
     most: int
     sql: str
     domains: tuple[Domain, ...]
+    unique: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

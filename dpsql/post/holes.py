@@ -53,7 +53,17 @@ def _filled(hole: Hole, tables: Sequence[ReleasedTable], timeout: float) -> Any:
             return [row[0] for row in cleaned]
         case Shape.ROWS:
             names = [column.name for column in hole.columns]
-            return [dict(zip(names, row, strict=True)) for row in cleaned]
+            return _once([dict(zip(names, row, strict=True)) for row in cleaned], hole.unique)
+
+
+def _once(rows: list[Values], unique: frozenset[str]) -> list[Values]:
+    """Privacy: where a row of a unit meets one row of a hole at most, its noise rests on that."""
+    if not unique:
+        return rows
+    found: dict[tuple[Any, ...], Values] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in sorted(unique)), row)
+    return list(found.values())
 
 
 def moved(value: Any, type_: Type) -> Any:

@@ -51,7 +51,7 @@ class Outside(Protocol):
     def values(self, query: exp.Expr) -> tuple[str, Domain]:
         """A list hole: its name, and the domain of its values."""
 
-    def rows(self, source: exp.Expr, namer: Namer) -> tuple[RowsHole, tuple[str, ...]]:
+    def rows(self, source: exp.Expr, namer: Namer, keys: int = 0) -> tuple[RowsHole, tuple[str, ...]]:
         """A table hole, and the names of its columns as the statement knows them."""
 
     def grouped(

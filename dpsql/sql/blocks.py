@@ -51,6 +51,7 @@ class BoundHole:
     domains: tuple[Domain, ...]
     most: int
     source: exp.Query
+    unique: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

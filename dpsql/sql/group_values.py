@@ -40,7 +40,7 @@ def bind_group_value(binder: Binder, relation: Relation, select: exp.Select, row
     if found is None:
         return None
     grouped, outer = found
-    hole, _ = binder.outside.rows(grouped, binder.namer)
+    hole, _ = binder.outside.rows(grouped, binder.namer, keys=len(outer))
     value, *keys = (Column(field.name, field.type) for field in hole.columns)
     parts: list[Expr] = []
     for key, node in zip(keys, outer, strict=True):

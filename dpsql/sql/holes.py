@@ -62,13 +62,15 @@ class Holes:
         hole = self._single(query, Shape.LIST)
         return hole.name, hole.domains[0]
 
-    def rows(self, source: exp.Expr, namer: Namer) -> tuple[RowsHole, tuple[str, ...]]:
+    def rows(self, source: exp.Expr, namer: Namer, keys: int = 0) -> tuple[RowsHole, tuple[str, ...]]:
+        """The last `keys` columns, where there are some, are bound once each."""
         block = self._block(source)
         outputs = _known(block, source)
         names = _alias_columns(source, tuple(output.name for output in outputs))
         columns = tuple(Field(namer.name(n), _typed(o, source)) for n, o in zip(names, outputs, strict=True))
-        hole = self._add(Shape.ROWS, columns, block)
-        return RowsHole(hole.name, hole.columns, hole.domains, hole.most), names
+        unique = frozenset(column.name for column in columns[len(columns) - keys :])
+        hole = self._add(Shape.ROWS, columns, block, unique)
+        return RowsHole(hole.name, hole.columns, hole.domains, hole.most, hole.unique), names
 
     def grouped(
         self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
@@ -106,10 +108,12 @@ class Holes:
         hole = self._values[id(query), shape] = self._add(shape, columns, block)
         return hole
 
-    def _add(self, shape: Shape, columns: tuple[Field, ...], block: Block) -> BoundHole:
+    def _add(
+        self, shape: Shape, columns: tuple[Field, ...], block: Block, unique: frozenset[str] = frozenset()
+    ) -> BoundHole:
         domains = source_domains(tuple(hole_domain(column.type) for column in columns), block.post, self.state)
         most = 1 if shape is Shape.VALUE else MOST_ROWS
-        hole = BoundHole(f"h{len(self.found) + 1}", shape, columns, domains, most, block.post)
+        hole = BoundHole(f"h{len(self.found) + 1}", shape, columns, domains, most, block.post, unique)
         self.found.append(hole)
         return hole
 

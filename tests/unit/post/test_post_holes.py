@@ -43,3 +43,12 @@ def test_numbers_are_moved_into_their_bounds(
 def test_a_bound_that_no_double_holds_is_met_from_within(bound: str) -> None:
     assert Fraction(filled("SELECT 9::DOUBLE", DOUBLE, "0", bound)) <= Fraction(bound)  # type: ignore[arg-type]
     assert Fraction(filled("SELECT 0::DOUBLE", DOUBLE, bound, "1")) >= Fraction(bound)  # type: ignore[arg-type]
+
+
+def test_of_rows_with_one_key_one_is_bound() -> None:
+    fields = (Field("v", BIGINT), Field("k", DOUBLE))
+    sql = "SELECT * FROM (VALUES (1, 0.5::DOUBLE), (2, 0.5), (3, 7.0), (4, 9.0), (5, NULL)) t(v, k)"
+    domains = (Domain(BIGINT, True), Domain(DOUBLE, True, Fraction(0), Fraction(5)))
+    hole = Hole("h1", Shape.ROWS, fields, 10, sql, domains, frozenset({"k"}))
+    bound = fill([hole], [], 10)["h1"]
+    assert [(row["v"], row["k"]) for row in bound] == [(1, 0.5), (3, 5.0), (5, None)]
