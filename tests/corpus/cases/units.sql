@@ -79,7 +79,7 @@ SELECT ward, AVG(x) AS x FROM (SELECT patient_id, ward, ARG_MAX(nights, visit_id
 -- case: the first without an order
 SELECT COUNT(x) FROM (SELECT patient_id, FIRST(kind) AS x FROM visits GROUP BY patient_id) AS t
 ---- error
-Unsupported 0A000: FIRST() of each unit's rows needs ORDER BY, and takes no FILTER
+Unsupported 0A000: FIRST() of each unit's rows needs ORDER BY
 LINE 1: SELECT COUNT(x) FROM (SELECT patient_id, FIRST(kind) AS x FROM visits GROUP BY patient_id) AS t
                                                  ^
 HINT:  For example: FIRST(kind ORDER BY day); ANY_VALUE(x) gives the least value.
