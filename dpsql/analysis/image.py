@@ -2,16 +2,22 @@
 
     age // 10 * 10, age in [0, 120]   →  0, 10, 20, … 120
 
-Only what is the same in Python and in every engine is worked out: whole numbers, comparisons, CASE, ASCII text. A value
+Only what is the same in Python and in every engine is worked out: whole numbers, single steps of doubles (which IEEE
+754 rounds alike everywhere), comparisons, CASE, the calendar in UTC, ASCII text. A value
 that an engine works out otherwise is in no listed group, and so not in the answer: it cannot leak.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from math import isfinite
+from operator import add, mul, sub, truediv
 from typing import assert_never
 
 from dpsql.analysis.values import domain_of
+from dpsql.functions.calendar import time_as
 from dpsql.functions.record import NotWorkedOut
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
@@ -35,7 +41,7 @@ from dpsql.plan.expr import (
 )
 from dpsql.plan.walk import children
 from dpsql.schema.domain import Scalar
-from dpsql.types import BIGINT, Kind, Type, integer_range
+from dpsql.types import BIGINT, DOUBLE, Kind, Type, integer_range
 
 Value = Scalar | None
 
@@ -47,6 +53,9 @@ def image(expr: Expr, column: str, values: tuple[Value, ...]) -> tuple[Value, ..
     except NotWorkedOut:
         return None
 
+
+EXACT_DIGITS = 15
+"""Digits of a decimal that a double holds."""
 
 MOST_CHARACTERS = 10_000
 """Of a text that is worked out when it is bound."""
@@ -136,11 +145,11 @@ def _compare(expr: Compare, row: Mapping[str, Value]) -> Value:
 
 
 def _arithmetic(expr: Arithmetic, row: Mapping[str, Value]) -> Value:
-    if not expr.type.is_integer:
-        raise NotWorkedOut
     left, right = _value(expr.left, row), _value(expr.right, row)
     if left is None or right is None:
         return None
+    if not expr.type.is_integer:
+        return _doubles(expr.op, _double(left), _double(right))
     if not isinstance(left, int) or not isinstance(right, int):
         raise NotWorkedOut
     if expr.op in ("//", "%") and right == 0:
@@ -149,6 +158,29 @@ def _arithmetic(expr: Arithmetic, row: Mapping[str, Value]) -> Value:
     result = {"+": left + right, "-": left - right, "*": left * right, "//": quotient,
               "%": left - quotient * right}[expr.op]  # fmt: skip
     return _within(result, BIGINT)
+
+
+def _double(value: Value) -> float:
+    """As an engine casts to double; a decimal of few digits is a quotient of two exact doubles."""
+    if isinstance(value, Decimal) and (len(value.as_tuple().digits) > EXACT_DIGITS or abs(value) > 10**EXACT_DIGITS):
+        raise NotWorkedOut
+    if not isinstance(value, int | float | Decimal):
+        raise NotWorkedOut
+    return float(value)
+
+
+def _doubles(op: str, left: float, right: float) -> Value:
+    """Each step is rounded to the nearest double, here and in every engine."""
+    if op == "/" and right == 0:
+        return None
+    work: Callable[[float, float], float] = {"+": add, "-": sub, "*": mul, "/": truediv}[op]
+    try:
+        result = work(left, right)
+    except OverflowError:
+        raise NotWorkedOut from None
+    if not isfinite(result):
+        raise NotWorkedOut
+    return result
 
 
 def _within(number: int, type_: Type) -> Value:
@@ -160,8 +192,14 @@ def _cast(expr: Cast, row: Mapping[str, Value]) -> Value:
     value = _value(expr.arg, row)
     if value is None:
         return None
+    if expr.type == DOUBLE and expr.arg.type.is_integer:
+        return _double(value)
+    if expr.type.is_integer and isinstance(value, float) and value.is_integer():
+        return _within(int(value), expr.type)
     if expr.type.is_integer and (expr.arg.type.is_integer or expr.arg.type.kind is Kind.BOOLEAN):
         return _within(int(value), expr.type)  # type: ignore[arg-type]
+    if isinstance(value, dt.date) and expr.type.is_time:
+        return time_as(value, expr.type)
     if expr.type.kind is Kind.TEXT and isinstance(value, bool):
         return "true" if value else "false"
     if expr.type.kind is Kind.TEXT and expr.arg.type.is_integer:

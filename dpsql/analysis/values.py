@@ -7,6 +7,8 @@ Totality does: 64-bit arithmetic and the length of text are allowed by these bou
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
@@ -21,6 +23,7 @@ from dpsql.analysis.narrow import (
     narrow_unless,
     opposite,
 )
+from dpsql.functions.calendar import time_as
 from dpsql.functions.record import call_domain
 from dpsql.functions.rules import MOST_VALUES as MOST_VALUES
 from dpsql.functions.rules import hull as hull
@@ -47,7 +50,7 @@ from dpsql.plan.expr import (
     Quantise,
     conjuncts,
 )
-from dpsql.schema.domain import Domain, boolean_domain, to_number
+from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
 from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 
 MICROSECONDS_OF_DAY = 86_400_000_000
@@ -196,10 +199,15 @@ def _cast(inner: Domain, type_: Type) -> Domain:
         return Domain(type_, nullable, *(widened or (inner.lower, inner.upper)))
     if inner.bounded and inner.type.is_time and type_.is_time:  # zones are UTC's
         lower, upper = (_date_cast(bound, inner.type.kind, type_.kind) for bound in inner.bounds)
-        return Domain(type_, inner.nullable, lower, upper)
+        values = None if inner.values is None else tuple(dict.fromkeys(_time_values(inner.values, type_)))
+        return Domain(type_, inner.nullable, lower, upper, values)
     if type_.kind is Kind.BOOLEAN:
         return boolean_domain(nullable)
     return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
+
+
+def _time_values(values: tuple[Scalar, ...], type_: Type) -> Iterator[Scalar]:
+    return (time_as(value, type_) for value in values if isinstance(value, dt.date))
 
 
 def _within_type(domain: Domain) -> Domain:

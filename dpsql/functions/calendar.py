@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from dpsql.functions.rules import FIRST_DAY as FIRST_DAY
 from dpsql.functions.rules import LAST_DAY as LAST_DAY
-from dpsql.schema.domain import EPOCH, Domain, Scalar
+from dpsql.functions.rules import replace_values
+from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import Kind, Type
 
 MICROSECONDS = 86_400_000_000
@@ -65,6 +66,15 @@ def moment(number: Fraction, kind: Kind) -> dt.datetime | None:
         return EPOCH + dt.timedelta(microseconds=int(number))
     except OverflowError:
         return None
+
+
+def time_as(value: dt.date, type_: Type) -> dt.date:
+    """A date or timestamp as another of these types; zones are UTC's."""
+    at = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
+    at = at.astimezone(dt.UTC).replace(tzinfo=None) if at.tzinfo is not None else at
+    if type_.kind is Kind.DATE:
+        return at.date()
+    return at.replace(tzinfo=dt.UTC) if type_.kind is Kind.TIMESTAMPTZ else at
 
 
 def ends(domain: Domain) -> tuple[dt.datetime, dt.datetime] | None:
@@ -179,8 +189,12 @@ def _starts(part: str, at: dt.datetime) -> Iterator[dt.datetime]:
 
 def truncated_values(part: str, domain: Domain, type_: Type, most: int) -> Domain:
     """Every period between the bounds, as the values of the truncated column."""
-    starts = periods(part, domain, most)
-    if starts is None:  # the decade of the year 9 began before the year 1
-        return Domain(type_, domain.nullable or part == "decade")
-    values: tuple[Scalar, ...] = tuple(at.date() if type_.kind is Kind.DATE else at for at in starts)
-    return Domain(type_, domain.nullable, values=values)
+    starts, found = periods(part, domain, most), ends(domain)
+    if starts is not None:
+        values: tuple[Scalar, ...] = tuple(at.date() if type_.kind is Kind.DATE else at for at in starts)
+        return replace_values(Domain(type_, domain.nullable), (*values, *((None,) if domain.nullable else ())))
+    # The decade of the year 9 began before the year 1.
+    unknown = Domain(type_, domain.nullable or part == "decade")
+    if found is None or found[0].year < FIRST_MODERN:
+        return unknown
+    return unknown.with_bounds(*(to_number(time_as(truncate(part, at), type_)) for at in found))

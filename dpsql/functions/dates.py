@@ -36,9 +36,9 @@ from dpsql.functions.formats import (
     strftime_pieces,
 )
 from dpsql.functions.record import Domains, Fit, Form, Function, NotWorkedOut, Types, Value, literal_of, text_of
-from dpsql.functions.rules import MOST_VALUES, nullable
+from dpsql.functions.rules import MOST_VALUES, nullable, replace_values
 from dpsql.plan.expr import Call
-from dpsql.schema.domain import EPOCH, Domain, Scalar
+from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
 MOST_FORMAT = 100
@@ -117,6 +117,15 @@ def _epoch_form(call: Call, args: list[str]) -> str:
     return f"CAST(date_part('epoch', {args[0]}) AS DOUBLE)"
 
 
+def _evaluate_epoch(call: Call, values: list[Value]) -> Value:
+    if values[0] is None:
+        return None
+    microseconds = int(to_number(_at(values[0])))
+    if abs(microseconds) > 1 << 53:  # such numbers are no doubles themselves
+        raise NotWorkedOut
+    return microseconds / 1_000_000
+
+
 def _whole_time(kind: Kind) -> Callable[[Types], Fit | None]:
     return lambda types: Fit(types, BIGINT) if types[0].kind is kind else None
 
@@ -191,7 +200,8 @@ def _last_day(call: Call, args: Domains) -> Domain:
     last = truncated_values("month", args[0], DATE, MOST_VALUES)
     if last.values is None:
         return Domain(DATE, args[0].nullable)
-    return Domain(DATE, args[0].nullable, values=tuple(_month_end(value) for value in last.values))
+    found = tuple(_month_end(value) for value in last.values)
+    return replace_values(last, (*found, *((None,) if last.nullable else ())))
 
 
 def _month_end(value: Scalar) -> dt.date:
@@ -344,7 +354,8 @@ _FIRST: Form = _name_form
 DATES = (
     Function("extract", "extract(year FROM at)", _part_fit, _part_domain, _part_form, 2, 2, frozenset({0}),
              _check_part, _evaluate_part),
-    Function("epoch", "extract(epoch FROM at)", _epoch_fit, _epoch_domain, _epoch_form),
+    Function("epoch", "extract(epoch FROM at)", _epoch_fit, _epoch_domain, _epoch_form,
+             evaluate=_evaluate_epoch),
     Function("dayname", "dayname(at)", _one_time(TEXT), _named_domain(DAYS), _FIRST, evaluate=_evaluate_name),
     Function("monthname", "monthname(at)", _one_time(TEXT), _named_domain(MONTH_NAMES), _FIRST,
              evaluate=_evaluate_name),

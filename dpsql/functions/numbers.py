@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from dpsql.functions.record import Domains, Fit, Form, Function, Types, Value, literal_of, whole_of
+from dpsql.functions.record import Domains, Fit, Form, Function, NotWorkedOut, Types, Value, literal_of, whole_of
 from dpsql.functions.rules import MOST_DOUBLE, nullable, outward, through, type_bounded
 from dpsql.plan.expr import Call, Expr
 from dpsql.schema.domain import Domain
@@ -125,6 +125,25 @@ def _evaluate_abs(call: Call, values: list[Value]) -> Value:
 def _within(number: int) -> int | None:
     least, most = integer_range(BIGINT)
     return number if least <= number <= most else None
+
+
+def _evaluate_whole(step: Callable[[float], int]) -> Callable[[Call, list[Value]], Value]:
+    def evaluate(call: Call, values: list[Value]) -> Value:
+        if values[0] is None:
+            return None
+        if not isinstance(values[0], float) or not math.isfinite(values[0]):
+            raise NotWorkedOut
+        return float(step(values[0]))
+
+    return evaluate
+
+
+def _evaluate_finite(call: Call, values: list[Value]) -> Value:
+    if values[0] is None:
+        return None
+    if not isinstance(values[0], float) or not math.isfinite(values[0]):
+        raise NotWorkedOut
+    return values[0] + 0.0
 
 
 def _sign(call: Call, args: Domains) -> Domain:
@@ -303,23 +322,25 @@ def _check_buckets(call: Call) -> str | None:
     return None if fits else f"width_bucket takes between 1 and {MOST_BUCKETS} buckets"
 
 
-def _grid(function: str, example: str, step: Step | None = None, digits: bool = False) -> Function:
-    """ROUND and its like: nothing to do for whole numbers."""
-    domain = _monotone(step) if step is not None else _rounded
-    if not digits:
-        return Function(function, example, _kept, domain, _named, shorter=_whole_already)
+def _grid(function: str, example: str, step: Callable[[float], int] | None = None) -> Function:
+    """ROUND and its like: nothing to do for whole numbers. FLOOR and CEIL take no digits."""
+    if step is not None:
+        return Function(function, example, _kept, _monotone(lambda x: Fraction(step(x))), _named,  # type: ignore[arg-type]
+                        evaluate=_evaluate_whole(step), doubles=True, shorter=_whole_already)  # fmt: skip
+    domain = _rounded
     return Function(function, example, _kept, domain, _rounded_form, 1, 2, frozenset({1}), _check_digits,
                     shorter=_whole_already)  # fmt: skip
 
 
 NUMBERS = (
     Function("abs", "abs(cost)", _kept, _absolute, _absolute_form, evaluate=_evaluate_abs),
-    _grid("floor", "floor(cost)", lambda x: Fraction(x.__floor__())),
-    _grid("ceil", "ceil(cost)", lambda x: Fraction(x.__ceil__())),
-    _grid("round", "round(cost, 1)", digits=True),
-    _grid("trunc", "trunc(cost, 1)", digits=True),
+    _grid("floor", "floor(cost)", math.floor),
+    _grid("ceil", "ceil(cost)", math.ceil),
+    _grid("round", "round(cost, 1)"),
+    _grid("trunc", "trunc(cost, 1)"),
     Function("sign", "sign(cost)", _kept, _sign, _sign_form, evaluate=_evaluate_sign),
-    Function("finite", "", _doubles, _finite_domain, _finite_form, written=False),
+    Function("finite", "", _doubles, _finite_domain, _finite_form, evaluate=_evaluate_finite, doubles=True,
+             written=False),
     _increasing("sqrt", math.sqrt, 0.0, LARGEST, "sqrt(cost)"),
     _increasing("cbrt", _cube_root, -LARGEST, LARGEST, "cbrt(cost)"),
     _increasing("exp", math.exp, -LARGEST, MOST_EXPONENT, "exp(cost / 1000)"),

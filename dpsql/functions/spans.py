@@ -24,7 +24,17 @@ from dpsql.functions.calendar import (
     truncate,
 )
 from dpsql.functions.dates import in_calendar
-from dpsql.functions.record import Domains, Fit, Function, NotWorkedOut, Types, Value, literal_of, text_of, whole_of
+from dpsql.functions.record import (
+    Domains,
+    Fit,
+    Function,
+    NotWorkedOut,
+    Types,
+    Value,
+    literal_of,
+    text_of,
+    whole_of,
+)
 from dpsql.functions.rules import MOST_VALUES, nullable, replace_values
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
@@ -284,7 +294,7 @@ def _bucket_domain(call: Call, args: Domains) -> Domain:
             at = _added(at, interval)
     except OverflowError:
         return unknown
-    return Domain(TIMESTAMP, args[3].nullable, values=tuple(values))
+    return replace_values(Domain(TIMESTAMP), (*values, *((None,) if args[3].nullable else ())))
 
 
 def _bucket(at: dt.datetime, interval: Interval, origin: dt.datetime) -> dt.datetime:

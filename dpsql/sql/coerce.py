@@ -10,6 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, TypeMismatch
+from dpsql.functions.calendar import time_as
 from dpsql.functions.logic import common_type
 from dpsql.plan.expr import Cast, Expr, Literal
 from dpsql.sql.dialect import only, span_of
@@ -81,19 +82,10 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
         least, most = integer_range(type_)
         return Literal(int(whole), type_) if whole.denominator == 1 and least <= whole <= most else None
     if isinstance(value, dt.date) and type_.is_time:
-        return _time_literal(value, type_)
+        return Literal(time_as(value, type_), type_)
     if isinstance(value, int) and type_ == TEXT:
         return Literal(str(value).lower(), TEXT)
     return None
-
-
-def _time_literal(value: dt.date, type_: Type) -> Literal:
-    """Zones are UTC's."""
-    moment = value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
-    if type_.kind is Kind.TIMESTAMPTZ:
-        return Literal(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
-    plain = moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    return Literal(plain.date() if type_.kind is Kind.DATE else plain, type_)
 
 
 def _text_literal(text: str, type_: Type) -> Literal | None:
@@ -170,7 +162,7 @@ def _time_type(args: list[Expr], common: Type) -> Type:
         return common
     (own,) = columns
     moments = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
-    exact = all(_time_literal(m, common) == convert_literal(_time_literal(m, own), common) for m in moments)
+    exact = all(time_as(m, common) == time_as(time_as(m, own), common) for m in moments)
     return own if exact else common
 
 

@@ -204,18 +204,18 @@ def test_every_function_is_tried(exprs: dict[str, Expr]) -> None:
 
 def test_python_works_out_what_the_engine_does(database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr]) -> None:
     rows, worked = stored(database), set()
-    one = {sql: expr for sql, expr in exprs.items() if len(columns_of(expr)) == 1 and not expr.type.is_float}
+    one = {sql: expr for sql, expr in exprs.items() if len(columns_of(expr)) == 1}
     for sql, values in run(one, database):
         (name,) = columns_of(one[sql])
         for row, value in zip(rows, values, strict=True):
             below = row[name]
-            if not isinstance(below, bool | int | str | dt.date | None):
+            if not isinstance(below, bool | int | float | str | dt.date | None):
                 continue
             found = image(one[sql], name, (below,))
             if found is not None:
                 worked |= {part.function for part in parts(one[sql]) if isinstance(part, Call)}
                 assert same(found[0], value), (sql, below, found[0], value)
-    assert {name for name, function in FUNCTIONS.items() if function.evaluate is not None} - worked == set()
+    assert {name for name, function in FUNCTIONS.items() if function.evaluate is not None} - worked == {"finite"}
 
 
 def fits(value: object, domain: Domain) -> bool:

@@ -93,3 +93,43 @@ SELECT DATE_TRUNC('day', admitted) AS day, COUNT(*) AS n FROM visits WHERE EXTRA
 
 -- case: a range of one unit's sum keeps to its clip
 SELECT SUM(CASE WHEN year(day) = 2024 THEN cost ELSE 0 END) AS cost FROM visits WHERE year(day) = 2024 OR day < '2023-02-01'
+
+-- case: decades of ages
+SELECT FLOOR(EXTRACT(year FROM AGE(DATE '2025-01-01', birth_date)) / 10) * 10 AS age, COUNT(*) AS n FROM patients GROUP BY 1 ORDER BY 1
+
+-- case: decades of birth
+SELECT EXTRACT(year FROM birth_date)::int / 10 * 10 AS decade, COUNT(*) AS n FROM patients GROUP BY 1 ORDER BY 1
+
+-- case: bands of the age at admission
+-- empty: band
+SELECT CASE WHEN EXTRACT(year FROM AGE(day, birth_date)) < 18 THEN 'child' WHEN EXTRACT(year FROM AGE(day, birth_date)) < 65 THEN 'adult' ELSE 'old' END AS band,
+       COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY 1 ORDER BY 1
+
+-- case: the age between two days
+SELECT AVG(EXTRACT(year FROM AGE(DATE_TRUNC('day', admitted), DATE_TRUNC('day', birth_date)))) AS age
+FROM visits JOIN patients USING (patient_id)
+
+-- case: the first and the last month
+-- tolerance: 31
+SELECT MIN(DATE_TRUNC('month', admitted)) AS first, MAX(DATE_TRUNC('month', admitted)) AS last FROM visits
+
+-- case: months as dates
+SELECT DATE_TRUNC('month', admitted)::date AS month, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY 1
+
+-- case: buckets of an hour as Grafana counts them
+-- empty: time
+SELECT floor(extract(epoch from admitted)/3600)*3600 AS time, COUNT(*) AS n FROM visits
+WHERE admitted BETWEEN '2024-03-03T00:00:00Z' AND '2024-03-05T00:00:00Z' GROUP BY 1 ORDER BY 1
+
+-- case: buckets of a day as Grafana counts them
+SELECT floor(extract(epoch from admitted)/86400)*86400 AS time, SUM(cost) AS cost FROM visits GROUP BY 1 ORDER BY 1
+
+-- case: buckets of whole seconds
+-- empty: time
+SELECT (extract(epoch from admitted)::bigint/3600)*3600 AS time, COUNT(*) AS n FROM visits
+WHERE admitted >= '2024-03-03' AND admitted < '2024-03-05' GROUP BY 1 ORDER BY 1
+
+-- case: buckets of six hours as moments
+-- empty: time
+SELECT to_timestamp(floor(extract(epoch from admitted)/21600)*21600) AS time, COUNT(*) AS n FROM visits
+WHERE admitted >= '2024-03-03' AND admitted < '2024-03-05' GROUP BY 1 ORDER BY 1

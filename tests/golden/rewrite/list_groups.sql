@@ -234,3 +234,42 @@ Gather by k1 timestamp
       Project k1 = date_trunc('hour', at)
         Scan visits (unit patient_id)
           - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+
+-- case: a year narrows the days in it
+SELECT DATE_TRUNC('quarter', at) AS quarter, COUNT(*) FROM visits WHERE EXTRACT(year FROM at) = 2024 GROUP BY 1
+---- rewritten
+Gather by k1 timestamp
+  - listed k1, 4 groups: 2024-01-01 00:00:00, 2024-04-01 00:00:00, 2024-07-01 00:00:00, 2024-10-01 00:00:00
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = date_trunc('quarter', at)
+        Filter extract('year', at) = 2024
+          Scan visits (unit patient_id)
+            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+
+-- case: a key worked out from the years of a column
+SELECT EXTRACT(year FROM at) / 2 * 2 AS pair, COUNT(*) FROM visits GROUP BY 1
+---- rewritten
+Gather by k1 bigint
+  - listed k1, 2 groups: 2022, 2024
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = (extract('year', at) // 2) * 2
+        Filter not (((extract('year', at) // 2) * 2) is null)
+          Scan visits (unit patient_id)
+            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+
+-- case: buckets of seconds
+SELECT floor(extract(epoch FROM at) / 43200) * 43200 AS time, COUNT(*) FROM visits WHERE at::date = DATE '2024-03-01' + 1 GROUP BY 1
+---- rewritten
+Gather by k1 double
+  - listed k1, 2 groups: 1709337600.0, 1709380800.0
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1
+      Project k1 = finite(floor(epoch(at) / 43200) * 43200)
+        Filter cast(at as date) = 2024-03-02
+          Scan visits (unit patient_id)
+            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]

@@ -1,5 +1,7 @@
 """Public groups: how many may be listed, and what is selected instead."""
 
+import datetime as dt
+
 import pytest
 
 from dpsql.plan.nodes import Aggregate, ListedRows
@@ -79,3 +81,59 @@ def test_rows_of_a_null_that_is_no_group_are_dropped(clinic: Resolved) -> None:
     plain = groups("SELECT sex, COUNT(*) FROM patients GROUP BY sex", clinic).aggregate
     filtered = groups("SELECT insured, COUNT(*) FROM patients GROUP BY insured", clinic).aggregate
     assert type(plain.input).__name__ == "Scan" and type(filtered.input).__name__ == "Filter"
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("FLOOR(EXTRACT(year FROM AGE(DATE '2100-01-01', at)) / 2) * 2", (74, 76)),
+        ("FLOOR(EXTRACT(year FROM AGE(DATE '2100-01-01', at)) / 2.0) * 2", (74.0, 76.0)),
+        ("EXTRACT(year FROM at)::int / 2 * 2", (2022, 2024)),
+        ("CASE WHEN EXTRACT(year FROM at) < 2024 THEN 1 WHEN EXTRACT(year FROM at) < 2025 THEN 2 END", (1, 2, None)),
+        ("EXTRACT(year FROM DATE_TRUNC('year', at)::date) % 100 / 24", (0, 1)),
+    ],
+)
+def test_a_key_is_worked_out_from_a_part_with_few_values(
+    key: str, expected: tuple[object, ...], clinic: Resolved
+) -> None:
+    rows = listed(f"SELECT {key} AS k, COUNT(*) FROM visits GROUP BY 1", clinic)
+    assert rows is not None and {row[0] for row in rows} == set(expected)
+
+
+def test_a_part_may_read_several_columns(clinic: Resolved) -> None:
+    rows = listed("SELECT EXTRACT(year FROM AGE(at + INTERVAL '90 years', DATE_TRUNC('day', at))) / 50 AS k, COUNT(*) "
+                  "FROM visits GROUP BY 1", clinic)  # fmt: skip
+    assert rows == ((1,),)
+
+
+def test_a_condition_that_nothing_meets_lists_nothing(clinic: Resolved) -> None:
+    for condition in ("at > '2024-05-01' AND at < '2024-01-01'", "year(at) = 2031", "at = '1999-01-01'"):
+        for key in ("EXTRACT(year FROM at)", "at::date", "DATE_TRUNC('month', at)::date", "year(at) / 10"):
+            rows = listed(f"SELECT {key} AS k, COUNT(*) FROM visits WHERE {condition} GROUP BY 1", clinic)
+            assert rows == (), (condition, key)
+
+
+MIDNIGHT = 1704067200  # 2024-01-01
+TWO_DAYS = "at >= '2024-01-01' AND at < '2024-01-03'"
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("floor(extract(epoch FROM at) / 3600) * 3600", [MIDNIGHT + 3600.0 * n for n in range(48)]),
+        ("floor(extract(epoch FROM at) / 3600)::bigint * 3600", [MIDNIGHT + 3600 * n for n in range(48)]),
+        # A cast rounds, so half a second before midnight is midnight.
+        ("extract(epoch FROM at)::bigint / 3600 * 3600", [MIDNIGHT + 3600 * n for n in range(49)]),
+        ("to_timestamp(floor(extract(epoch FROM at) / 43200) * 43200)",
+         [dt.datetime(2024, 1, 1 + n // 2, n % 2 * 12, tzinfo=dt.UTC) for n in range(4)]),
+    ],
+)  # fmt: skip
+def test_seconds_are_listed_by_buckets(key: str, expected: list[object], clinic: Resolved) -> None:
+    rows = listed(f"SELECT {key} AS k, COUNT(*) FROM visits WHERE {TWO_DAYS} GROUP BY 1", clinic)
+    assert rows is not None and [row[0] for row in rows] == expected
+    assert [type(row[0]) for row in rows] == [type(value) for value in expected]
+
+
+def test_buckets_of_seconds_past_the_limit_are_selected(clinic: Resolved) -> None:
+    for key in ("floor(extract(epoch FROM at) / 60) * 60", "floor(extract(epoch FROM at))"):
+        assert listed(f"SELECT {key} AS k, COUNT(*) FROM visits GROUP BY 1", clinic) is None
