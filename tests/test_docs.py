@@ -140,3 +140,10 @@ def test_every_soundness_rule_that_is_cited_is_there():
     texts = [*SOURCES.values(), *(path.read_text() for path in (ROOT / "tests").rglob("*.py"))]
     cited = {rule for text in texts for rule in re.findall(r"SOUNDNESS (\d+)", text)}
     assert cited and cited <= rules
+
+
+def test_every_rule_of_the_split_that_is_cited_is_there():
+    text = (ROOT / "docs" / "soundness.md").read_text().split("## The split")[1]
+    rules = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
+    cited = {rule for source in SOURCES.values() for rule in re.findall(r"rule (\d+) of the split", source)}
+    assert rules == [str(number) for number in range(1, 16)] and cited and cited <= set(rules)
