@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
+from dpsql.errors import DataError
 from dpsql.schema.domain import Domain, Scalar
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type, integer_range
 
 UID = "_uid"
 """The column that carries the privacy unit's id through every owned relation."""
@@ -26,13 +28,26 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
+    """Privacy: its type holds the value; an engine casts it in the rows that reach it, and would raise in those alone."""
+
     value: Scalar | None
     type: Type
 
     def __post_init__(self) -> None:
+        if not _holds(self.type, self.value):
+            raise DataError(f"a number is beyond what {self.type} holds", sqlstate="22003")
         # 1 == True == 1.0 in Python; a literal of another type must never pass for this one.
         if isinstance(self.value, bool) != (self.type.kind is Kind.BOOLEAN) and self.value is not None:
             raise TypeError(f"{self.value!r} is not a literal of type {self.type}")
+
+
+def _holds(type_: Type, value: Scalar | None) -> bool:
+    if isinstance(value, Decimal) and type_.kind is Kind.DECIMAL:
+        return bool(abs(value) < Decimal(10) ** ((type_.precision or 0) - (type_.scale or 0)))
+    if not isinstance(value, int) or not (type_.is_integer or type_.is_span):
+        return True
+    least, most = integer_range(BIGINT if type_.is_span else type_)
+    return least <= value <= most
 
 
 def _same_types(left: Type, right: Type) -> None:

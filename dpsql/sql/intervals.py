@@ -86,7 +86,15 @@ def _amount(name: str, node: exp.Expr) -> str:
 
 
 def _times(interval: Interval, factor: int) -> Interval:
-    return Interval(interval.months * factor, interval.days * factor, interval.microseconds * factor)
+    product = Interval(interval.months * factor, interval.days * factor, interval.microseconds * factor)
+    if not product.fits:
+        raise too_long(None)
+    return product
+
+
+def too_long(node: exp.Expr | None) -> Unsupported:
+    span = None if node is None else span_of(node)
+    return Unsupported("the interval is longer than 10,000 years", span=span)
 
 
 def _read(text: str, unit: str | None, node: exp.Expr) -> Interval:
@@ -118,7 +126,7 @@ def _read(text: str, unit: str | None, node: exp.Expr) -> Interval:
         raise _unreadable(node)
     interval = Interval(int(months), int(days), int(microseconds))
     if not interval.fits:
-        raise Unsupported("the interval is longer than 10,000 years", span=span_of(node))
+        raise too_long(node)
     return interval
 
 

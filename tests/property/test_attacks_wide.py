@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 from dpsql.compile import compile_query
 from dpsql.dataset import open_dataset
-from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
+from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
+from dpsql.plan.expr import Literal
 from dpsql.post.holes import moved
 from dpsql.session import Session
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, REAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, decimal
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, REAL, SPAN, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, decimal
 
 SCHEMA = """
 dpsql: 1
@@ -93,6 +95,33 @@ def test_a_value_that_no_type_holds_does_not_fail_for_some_rows_only(
         assert found == outcome(both[1], sql) and "EngineFailed" not in found, sql
         answered += found == "answered"
     assert answered  # a test of refusals alone would show nothing
+
+
+FAR = [
+    "t - t < INTERVAL '9999 years' * 30", "t - t > -(INTERVAL '9999 years' * 30)",
+    "(t - t) > INTERVAL '1 day' * 9223372036854775807", "(t - t) IN (INTERVAL '9999 years' * 31)",
+    "(t - t) BETWEEN INTERVAL '1 day' AND INTERVAL '9999 years' * 31",
+    "(t - t) > make_interval(days => 4000000) * 99999999", "d + a * (INTERVAL '1 day' * 9223372036854775808) > t",
+    "t - a * (INTERVAL '1 day' * 9223372036854775808) > t", "d - (-9223372036854775807 - 1) > d",
+    "a + (9223372036854775807 + 1) > 0", "a > - (-9223372036854775808)", "x > 1e308 * 10",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", FAR)
+def test_a_literal_that_its_type_does_not_hold_is_refused_before_any_row_is_read(
+    both: tuple[Session, Session], condition: str
+) -> None:
+    """An engine casts a literal in the rows that reach it."""
+    sql = f"SELECT COUNT(*) FROM p WHERE uid = 7 AND {condition}"
+    said = outcome(both[0], sql)
+    assert said == outcome(both[1], sql) and "EngineFailed" not in said
+
+
+def test_no_literal_is_beyond_its_type() -> None:
+    for value, type_ in ((1 << 63, BIGINT), (-(1 << 31) - 1, INTEGER), (1 << 63, SPAN), (Decimal(100), decimal(3, 1))):
+        with pytest.raises(DataError):
+            Literal(value, type_)
+    assert Literal(-(1 << 63), BIGINT).value == -(1 << 63)
 
 
 def test_nor_a_key_that_a_hole_brings_in(both: tuple[Session, Session]) -> None:
