@@ -34,7 +34,7 @@ from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, View
-from dpsql.settings import SessionSettings
+from dpsql.settings import SessionSettings, Settings
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
@@ -83,6 +83,7 @@ class Answer:
     loss: Loss = NO_LOSS
     notices: tuple[str, ...] = ()
     command: str = "SELECT"
+    settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
 
 
 def _now() -> dt.datetime:
@@ -211,7 +212,8 @@ class Session:
         if not compiled.errors:
             errors = [(None,) * asked for _ in result.rows]
         rows = [row[:asked] for row in result.rows]
-        return Answer(result.columns[:asked], rows, errors, charged, _notices(rows, errors), "SELECT")
+        notices = compiled.notices + _notices(rows, errors)
+        return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings)
 
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:

@@ -118,11 +118,11 @@ class Connection:
 
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> tuple[Answer, Charge]:
         with self._lock:
-            session = self._open_session()
-            statement = session.settings.statement
-            answer = session.execute(sql, parameters)
-        loss = answer.loss
-        charge = Charge(statement.epsilon, statement.delta, loss.rho, loss.delta, loss.epsilon)
+            answer = self._open_session().execute(sql, parameters)
+        loss, asked = answer.loss, answer.settings
+        if asked is None:  # a command
+            return answer, NOTHING
+        charge = Charge(asked.epsilon, asked.delta, loss.rho, loss.delta, loss.epsilon)
         return answer, charge if charge else NOTHING
 
     def _open_session(self) -> Session:

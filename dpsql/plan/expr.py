@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """Privacy: its type holds the value; an engine casts it in the rows that reach it, and would raise in those alone."""
+    """Privacy: its type holds the value: an engine casts it in the rows that reach it, and would raise there alone."""
 
     value: Scalar | None
     type: Type

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpsql.analysis.public import multiplied
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.nodes import Aggregate, Gather, Part, Sum
+from dpsql.plan.nodes import Aggregate, Gather, Part, Sum, Weigh
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import SET, Field, Filter, Named, Project, Rows
 from dpsql.plan.walk import map_measure, measure_args, walk
@@ -74,7 +75,20 @@ def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritt
         parts.append(count_units(counted, keys, count.cell, groups.listed, policy))
     selection = select_groups(rows, groups.selected, policy)
     gather = Gather(_selected_first(prepared.keys, groups.selected), groups.listed, selection, tuple(parts))
-    return Rewritten(drop_clips(gather), bundled.recipes, (NULLS_DROPPED,) if groups.drops_nulls else ())
+    notices = ((NULLS_DROPPED,) if groups.drops_nulls else ()) + _counted_often(aggregate, rows, parts, policy)
+    return Rewritten(drop_clips(gather), bundled.recipes, notices)
+
+
+def _counted_often(aggregate: Aggregate, rows: Rows, parts: list[Part], policy: Policy) -> tuple[str, ...]:
+    """Said of the statement alone: a row that counts many times uses up what its unit may contribute."""
+    if not any(isinstance(part, Sum) and isinstance(part.input, Weigh) for part in parts):
+        return ()
+    times = [(len(aggregate.sets), "is in {} grouping sets"), (multiplied(rows), "may meet {} public rows")]
+    return tuple(
+        f"each row {words.format(number)}, and a unit counts like at most {policy.rows} rows over all of them"
+        for number, words in times
+        if number > 1
+    )
 
 
 def _selected_first(keys: tuple[Field, ...], selected: tuple[str, ...]) -> tuple[Field, ...]:

@@ -49,6 +49,8 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
         if name is None or name not in known:
             return node
         made: exp.Expr = known[name](node)
+        if name in _ZONED and _is_moved(node):
+            made = exp.cast(made, "timestamptz")
         for part in made.walk():  # errors point at what was written
             part.meta.update(_positions(node))
         return made
@@ -56,6 +58,17 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
     changed = tree.transform(change, copy=False)
     assert isinstance(changed, exp.Query)
     return changed
+
+
+def _is_moved(node: exp.Expr) -> bool:
+    """now() AT TIME ZONE z, or timezone(z, now()): of a moment, not of a clock that shows UTC."""
+    below: exp.Expr = node
+    parent: exp.Expr | None = node.parent
+    while isinstance(parent, exp.Paren):
+        below, parent = parent, parent.parent
+    if isinstance(parent, exp.AtTimeZone):
+        return parent.this is below
+    return isinstance(parent, exp.Anonymous) and parent.name.lower() == "timezone" and parent.expressions[-1] is below
 
 
 def _shown_name(item: exp.Expr, name: str | None) -> str:

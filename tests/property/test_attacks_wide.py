@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import dpsql
 from dpsql.compile import compile_query
 from dpsql.dataset import open_dataset
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
@@ -211,3 +212,17 @@ def test_half_of_a_character_is_refused_before_the_charge(both: tuple[Session, S
     with pytest.raises(InvalidSyntax, match="half of a character"):
         both[0].execute("SELECT COUNT(*) FROM one WHERE z = '\ud800'")
     assert both[0].budget().charges == before
+
+
+def test_what_is_said_of_the_charge_is_what_the_options_asked(tmp_path: Path) -> None:
+    session(tmp_path, "options", True).dataset.close()
+    with dpsql.connect(tmp_path / "options.yaml") as connection:
+        cursor = connection.cursor()
+        cursor.execute("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.125) COUNT(*) FROM p")
+        assert cursor.loss.epsilon == Fraction(1, 8)
+
+
+def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -> None:
+    asked = "SELECT a, COUNT(*) FROM p GROUP BY ROLLUP (a)"
+    said = [house.execute(asked).notices for house in both]
+    assert said[0][0] == said[1][0] and "is in 2 grouping sets" in said[0][0]

@@ -80,3 +80,14 @@ def test_an_error_points_at_what_was_written(clinic: object) -> None:
     with pytest.raises(Error) as caught:
         written(sql)
     assert caught.value.span is not None and "nothing" in sql[caught.value.span.start : caught.value.span.end]
+
+
+@pytest.mark.parametrize("asked", [
+    "now() AT TIME ZONE 'Europe/Berlin'",
+    "(CURRENT_TIMESTAMP) AT TIME ZONE 'Europe/Berlin'",
+    "timezone('Europe/Berlin', now())",
+])  # fmt: skip
+def test_a_zone_is_asked_of_the_moment(asked: str) -> None:
+    """Of a clock that shows UTC it would move the other way."""
+    assert "AS TIMESTAMPTZ)" in written(f"SELECT {asked} AS t FROM x")
+    assert "TIMESTAMPTZ" not in written("SELECT localtimestamp AT TIME ZONE 'Europe/Berlin' AS t FROM x")
