@@ -130,7 +130,7 @@ MUTANTS = (
            "    return min(bounds)\n", "    return 1\n"),
     mutant("the far side of a LEFT JOIN is taken for the unit's", UNITS,
            "left.determined | (right.determined if join.is_inner else frozenset())",
-           "left.determined | right.determined"),
+           "left.determined | right.determined", (*WIDE, "-k", "votes")),
     mutant("distinct values have no limit", DISTINCT,
            "ANTI JOIN {many} USING ({UID}) UNION ", "UNION "),
     mutant("a unit keeps one distinct value too many", DISTINCT,

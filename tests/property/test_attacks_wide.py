@@ -226,3 +226,18 @@ def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -
     asked = "SELECT a, COUNT(*) FROM p GROUP BY ROLLUP (a)"
     said = [house.execute(asked).notices for house in both]
     assert said[0][0] == said[1][0] and "is in 2 grouping sets" in said[0][0]
+
+
+def test_a_unit_votes_for_a_row_that_an_outer_join_did_not_find_too(both: tuple[Session, Session]) -> None:
+    """Its rows have the other side's value where the condition holds, and NULL elsewhere: two keys, not one."""
+    sql = "SELECT one.z, COUNT(*) FROM p LEFT JOIN one ON one.uid = p.uid AND p.a > 3 GROUP BY one.z"
+    (step,) = both[1]._compile(sql, ()).steps
+    assert step.calibrated.selection is not None
+    place = step.calibrated.columns.index("selection_units")
+    votes = []
+    for house in both:
+        exact = house.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
+        votes.append({key: int(exact.cells[place][row]) for row, key in enumerate(exact.keys)})
+    without, with_ = votes
+    moved = [key for key in with_ if with_[key] != without.get(key, 0)]
+    assert 1 < len(moved) <= step.calibrated.selection.reach.l0

@@ -109,10 +109,12 @@ def test_a_key_of_one_unit_stays_hidden(selection: Selection) -> None:
 
 
 def test_one_draw_decides_a_block() -> None:
-    """Were each row of a block decided by its own draw, a hidden key would appear `repeat` times as often."""
+    """Were each of three rows of a block decided by its own draw, a hidden key would appear three times as often."""
     selection = choose_under_epsilon(F(1), F(1, 100), F(0), l0=1)
     blocks = CELLS // 3
-    kept = times_kept(selection, 1, repeat=3)
+    keys = [(block, row) for block in range(blocks) for row in range(3)]
+    spec = Spec((F(1),), (), KeySelection(0, selection, 1))
+    kept = len(perturb(Exact(keys, [np.ones(len(keys), np.int64)]), spec, ExactSampler()).keys)
     assert kept % 3 == 0
     expected = float(selection.loss.delta)
     assert abs(kept / 3 / blocks - expected) < 6 * math.sqrt(expected / blocks)
