@@ -92,9 +92,7 @@ def _typed(row: Values) -> tuple[tuple[str, Scalar | None], ...]:
 
 def _known_later(keys: list[Named], node: Rows) -> Expr | None:
     """What all rows meet of conditions that read holes and columns that are keys, said of the keys."""
-    names = {key.expr.name: Column(key.name, key.expr.type) for key in keys if isinstance(key.expr, Column)}
-    parts = [part for part in _with_holes(node) if columns_of(part) and columns_of(part) <= names.keys()]
-    said = tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in parts)
+    said = _renamed(tuple(part for part in _with_holes(node) if columns_of(part)), tuple(keys))
     return conjunction(said) if said else None
 
 
@@ -123,6 +121,7 @@ def _with_holes(node: Rows) -> tuple[Expr, ...]:
 
 
 def _renamed(parts: tuple[Expr, ...], columns: tuple[Named, ...]) -> tuple[Expr, ...]:
+    """The conditions that read columns which are passed on alone, by their new names."""
     names = {c.expr.name: Column(c.name, c.expr.type) for c in columns if isinstance(c.expr, Column)}
     kept = (part for part in parts if columns_of(part) <= names.keys())
     return tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in kept)
