@@ -11,7 +11,7 @@ from dpsql import versions
 from dpsql.engines.base import Engine
 from dpsql.errors import AccessDenied
 from dpsql.ledger.base import Account, Binding, Ledger
-from dpsql.ledger.sqlite import open_ledger
+from dpsql.ledger.sqlite import ACCOUNTS_WORTH, open_ledger
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved, Schema
 
@@ -91,4 +91,11 @@ def open_books(path: str | Path) -> Iterator[tuple[Schema, Ledger]]:
 def _ledger(schema: Schema) -> Ledger:
     privacy = schema.privacy
     binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
-    return open_ledger(schema.ledger, binding, dataset_account(schema))
+    failures = schema.limits.failures
+    return open_ledger(
+        schema.ledger,
+        binding,
+        dataset_account(schema),
+        failures=failures,
+        dataset_failures=failures * ACCOUNTS_WORTH,
+    )

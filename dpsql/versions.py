@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import InternalError, OperationalError, StaleData
+from dpsql.private_files import make_private, require_private
 from dpsql.public_facts import find_facts, read_facts, write_facts
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import Column, EngineTable, Files, Resolved, Schema, Source, Table
@@ -72,6 +73,8 @@ def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Reso
     if current.identity != identity:
         raise _stale(current.identity, identity)
     folder = _snapshots(schema) / f"v{current.number}"
+    for path in (folder.parent, folder, *(folder / name for _, _, name in _text_tables(schema, sources))):
+        require_private(path, "the snapshot")
     whole = all((folder / name).exists() for _, _, name in _text_tables(schema, sources)) and _holds(folder, identity)
     if _text_tables(schema, sources) and not whole:
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,12 +96,13 @@ def check_unchanged(schema: Schema, ledger: Versions, version: int) -> None:
         raise _stale(current.identity if current else "{}", identity)
 
 
-def engine_for(
-    resolved: Resolved, *, threads: int | None = None, memory: str | None = None, spill: Path | None = None
-) -> DuckDBEngine:
-    """An engine that can read the registered files and nothing else."""
+def engine_for(resolved: Resolved) -> DuckDBEngine:
+    """An engine that can read the registered files and nothing else, within the owner's limits."""
     files = [path for source in resolved.relations.values() if isinstance(source, Files) for path in source.patterns]
-    return DuckDBEngine(resolved.schema.engine, files, threads=threads, memory=memory, spill=spill)
+    limits = resolved.schema.limits
+    return DuckDBEngine(
+        resolved.schema.engine, files, threads=limits.threads, memory=limits.memory, seconds=limits.seconds
+    )
 
 
 def expand_sources(schema: Schema) -> dict[str, Source]:
@@ -212,6 +216,7 @@ def _staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Ite
         tables = _text_tables(schema, sources)
         if tables:
             shutil.rmtree(folder, ignore_errors=True)
+            make_private(_snapshots(schema), "the folder of snapshots")
             with DuckDBOwner(MEMORY) as owner:
                 for table, source, name in tables:
                     owner.snapshot(source, table.columns, folder / name, schema.id_columns(table))

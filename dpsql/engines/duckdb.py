@@ -12,11 +12,14 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import tempfile
+import threading
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import duckdb
@@ -25,9 +28,12 @@ import numpy as np
 from dpsql.engines.base import guarded
 from dpsql.errors import InternalError, OperationalError
 from dpsql.exact import Cells, Exact, Row
+from dpsql.private_files import make_private
 from dpsql.schema.model import EngineTable, Files, Source
 from dpsql.schema.places import database_path
 from dpsql.types import Kind, Type
+
+T = TypeVar("T")
 
 # What makes a result depend on something besides statement and data, or lets a query reach beyond them.
 _PINNED: tuple[tuple[str, object], ...] = (
@@ -64,7 +70,8 @@ _PYTHON: dict[str, type] = {
 class DuckDBEngine:
     """Reads one DuckDB file (`duckdb:////path`), or none (`duckdb:///:memory:`), and exactly the files in `allowed`.
 
-    `threads`, `memory` (such as "4GB") and `spill` (a folder for what does not fit in memory) are the owner's.
+    `threads`, `memory` (such as "4GB"), `spill` (a folder for what does not fit in memory) and `seconds` (the most that
+    one run may take) are the owner's. Closing it stops what runs.
     """
 
     name = "duckdb"
@@ -77,8 +84,11 @@ class DuckDBEngine:
         threads: int | None = None,
         memory: str | None = None,
         spill: Path | None = None,
+        seconds: float | None = None,
     ) -> None:
         path = database_path(url)
+        if spill is not None:
+            make_private(spill, "the spill folder")
         own_spill = None if spill else tempfile.mkdtemp(prefix="dpsql-spill-")
         settings = [("temp_directory", str(spill or own_spill)), ("allowed_paths", list(allowed)), *_PINNED]
         if threads is not None:
@@ -86,7 +96,9 @@ class DuckDBEngine:
         if memory is not None:
             settings.append(("memory_limit", memory))
         self._connection = duckdb.connect(":memory:")
-        self._finalizer = weakref.finalize(self, _discard, self._connection, own_spill)
+        self._seconds = seconds
+        self._running: set[duckdb.DuckDBPyConnection] = set()
+        self._finalizer = weakref.finalize(self, _discard, self._connection, self._running, own_spill)
         try:
             self._schema = None if path is None else attach(self._connection, path)
             lock(self._connection, settings)
@@ -95,23 +107,10 @@ class DuckDBEngine:
             raise
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
-        def run() -> Exact:
-            try:
-                return _exact(self._run(sql, holes), key_columns)
-            except (duckdb.InterruptException, RuntimeError) as error:
-                # DuckDB's words for Ctrl-C, which is the caller's choice and not the rows'.
-                if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
-                    raise KeyboardInterrupt from None
-                raise
-
-        return guarded(run)
+        return guarded(lambda: self._run(sql, holes, lambda result: exact_cells(result, key_columns)))
 
     def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        def run() -> list[Row]:
-            result = self._run(sql, holes)
-            return in_utc(result.fetchall(), types_of(result))
-
-        return guarded(run)
+        return guarded(lambda: self._run(sql, holes, lambda result: in_utc(result.fetchall(), types_of(result))))
 
     def describe(self, source: Source) -> dict[str, str]:
         cursor = self._cursor()
@@ -132,12 +131,51 @@ class DuckDBEngine:
             cursor.execute(f"USE {self._schema}")
         return cursor
 
-    def _run(self, sql: str, holes: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
-        """One SELECT on a cursor of its own, so that several threads may ask at once."""
+    def _run(self, sql: str, holes: Mapping[str, object], read: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """One SELECT on a cursor of its own, so that several threads may ask at once and one alone is stopped."""
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InternalError("the engine was given something else than one SELECT")
-        return self._cursor().execute(statements[0], dict(holes) if holes else None)
+        cursor = self._cursor()
+        self._running.add(cursor)
+        try:
+            with _stopped_after(self._seconds, cursor) as late:
+                try:
+                    return read(cursor.execute(statements[0], dict(holes) if holes else None))
+                except (duckdb.InterruptException, RuntimeError) as error:
+                    # DuckDB's two words for it: of `interrupt`, and of Ctrl-C where the main thread runs the query.
+                    if not isinstance(error, duckdb.InterruptException) and str(error) != "Query interrupted":
+                        raise
+        finally:
+            cursor.close()
+            self._running.discard(cursor)
+        # Outside of the except block, where Python would attach the driver's error.
+        if late.is_set():
+            raise _Late(f"a run took longer than {self._seconds:g} s")
+        raise KeyboardInterrupt  # the caller's choice, or `close`; not the rows'
+
+
+@contextmanager
+def _stopped_after(seconds: float | None, cursor: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
+    """Interrupts the cursor when its time is over, and says so by the event."""
+    late, done = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            late.set()
+            cursor.interrupt()
+            while not done.wait(0.1):
+                cursor.interrupt()  # one that comes before the query begins is lost
+
+    watcher = threading.Thread(target=watch, name="dpsql-limit", daemon=True)
+    if seconds is not None:
+        watcher.start()
+    try:
+        yield late
+    finally:
+        done.set()
+        if seconds is not None:
+            watcher.join()  # an interrupt must not meet a closed cursor
 
 
 def lock(connection: duckdb.DuckDBPyConnection, settings: Sequence[tuple[str, object]]) -> None:
@@ -202,7 +240,15 @@ def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _discard(connection: duckdb.DuckDBPyConnection, spill: str | None) -> None:
+def _discard(
+    connection: duckdb.DuckDBPyConnection, running: set[duckdb.DuckDBPyConnection], spill: str | None
+) -> None:
+    # DuckDB refuses to close a connection whose cursors are at work.
+    while running:
+        for cursor in tuple(running):
+            with suppress(duckdb.Error):  # it may have ended by itself
+                cursor.interrupt()
+        time.sleep(0.01)
     connection.close()
     if spill is not None:
         shutil.rmtree(spill, ignore_errors=True)
@@ -224,7 +270,7 @@ def _utc(value: object) -> object:
     return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
 
 
-def _exact(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:
+def exact_cells(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:
     types = types_of(result)
     if any(spelling != "BIGINT" for spelling in types[key_columns:]):
         # numpy would round a HUGEINT to a float; the plan must clamp and cast its cells itself.
@@ -261,6 +307,10 @@ def _checked(column: list[Any], expected: type) -> list[Any]:
     if expected is float and any(value != value for value in column):
         raise _Unfit("a key is NaN")
     return column
+
+
+class _Late(Exception):
+    """A run past the owner's limit. It becomes `EngineFailed`; the log says which."""
 
 
 class _Unfit(Exception):

@@ -27,6 +27,7 @@ from dpsql.engines.duckdb import (
     types_of,
 )
 from dpsql.errors import OperationalError
+from dpsql.private_files import make_private
 from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.model import Column, Files, Source
 from dpsql.schema.places import database_path
@@ -110,10 +111,11 @@ class DuckDBOwner:
         """
         fields = ", ".join(_typed(column, column.name in ids) for column in columns)
         parts = " UNION ALL ".join(f"SELECT {fields} FROM {_text(path, files, columns)}" for path in files.patterns)
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(target.parent, "the folder of snapshots")
         partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             self._copy(f"COPY ({parts}) TO {literal(str(partial))} (FORMAT parquet)")
+            partial.chmod(0o600)
             _sync(partial)
             os.replace(partial, target)
         finally:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
+from dpsql.private_files import require_private
 
 APPLICATION = 0x64707371  # "dpsq", in the file's header
 FORMAT = 1
@@ -69,7 +70,8 @@ def path_of(url: str) -> Path:
     """The absolute path in `sqlite:///path`."""
     scheme, separator, rest = url.partition(":///")
     if scheme != "sqlite" or not separator or not rest.strip("/"):
-        raise SchemaError(f'the ledger "{url}" is not a sqlite url', hint="Write sqlite:///path/of/the.ledger.")
+        # Not quoted: a URL of another kind may hold a password.
+        raise SchemaError("the ledger is not a sqlite url", hint="Write sqlite:///path/of/the.ledger.")
     return Path("/" + rest.lstrip("/"))
 
 
@@ -117,6 +119,8 @@ def open_file(path: Path, binding: Binding, busy_seconds: float) -> LedgerFile:
     with _explained(path):
         if not path.exists():
             _create(path, binding)
+        for ending in ("", "-journal", "-wal", "-shm"):
+            require_private(path.with_name(path.name + ending), "the ledger")
         with closing(_connect(path, busy_seconds)) as db:
             db.execute("BEGIN")
             _check_format(db, path)

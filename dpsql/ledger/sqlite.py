@@ -23,9 +23,9 @@ from dpsql.privacy.loss import total
 
 FAILURES = 3
 """Failed runs that suspend an account (SOUNDNESS 10)."""
-DATASET_FAILURES = 30
-"""Failed runs of all accounts together that suspend the dataset: ten accounts' worth. With 3, one analyst alone
-could lock out all others; without a limit, each new account would buy three more bits of "which query failed"."""
+ACCOUNTS_WORTH = 10
+"""The dataset is suspended by the failures of so many accounts. With 1, one analyst alone could lock out all others;
+without a limit, each new account would buy three more bits of "which query failed"."""
 
 
 def open_ledger(
@@ -34,7 +34,7 @@ def open_ledger(
     dataset: Account,
     *,
     failures: int = FAILURES,
-    dataset_failures: int = DATASET_FAILURES,
+    dataset_failures: int = FAILURES * ACCOUNTS_WORTH,
     busy_seconds: float = BUSY_SECONDS,
     entropy: Callable[[int], bytes] = os.urandom,
 ) -> SqliteLedger:

@@ -16,6 +16,7 @@ from dpsql.schema.model import (
     Column,
     Contributions,
     ForeignUnit,
+    Limits,
     Neighbors,
     OwnUnit,
     Privacy,
@@ -46,6 +47,7 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
             _table(leaf.text, at, path.parent, engine, env) for leaf, at in _there(root, "tables").entries()
         ),
         views=_views(root.child("views"), [leaf.text for leaf, _ in _there(root, "tables").entries()]),
+        limits=_limits(root.child("limits")),
     )
     check_units(schema, root)
     return schema
@@ -102,6 +104,19 @@ def _query(at: At | None, budget: Budget) -> Budget:
 
 def _over_budget(at: At, most: Fraction) -> Exception:
     return at.wrong(f"at most the budget's {show_number(most)}", "Lower it, or raise privacy.budget.")
+
+
+def _limits(at: At | None) -> Limits:
+    if at is None:
+        return Limits()
+    memory, latency = at.child("memory"), at.child("min_latency")
+    return Limits(
+        memory=memory.text if memory else None,
+        threads=_whole(at.child("threads")),
+        seconds=_whole(at.child("seconds")) or Limits.seconds,
+        failures=_whole(at.child("failures")) or Limits.failures,
+        min_latency=_number(latency) if latency else Limits.min_latency,
+    )
 
 
 def _analysts(at: At | None) -> tuple[Analyst, ...]:

@@ -5,6 +5,7 @@ Law: every complaint about a schema is made by `At.error`, so that each names fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -83,12 +84,23 @@ class At:
         return self.error(f"must be {due}, not {describe(self.node)}", hint)
 
 
+def without_credentials(text: str) -> str:
+    """
+    >>> without_credentials("postgresql://ana:s3cret@host/db?password=x&port=1")
+    'postgresql://…@host/db?password=…&port=1'
+    """
+    # Up to the last @: a password may hold one. One slash, too: a path has lost the other.
+    return re.sub(r"(password=)[^&\s]*", r"\1…", re.sub(r":/+\S*@", "://…@", text), flags=re.IGNORECASE)
+
+
 def complaint(file: str, line: int | None, what: str, hint: str | None = None) -> SchemaError:
+    file = without_credentials(file)  # whoever takes the URL of a server for a path
     return SchemaError(f"{file}:{line}: {what}" if line else f"{file}: {what}", hint=hint)
 
 
 def shown(text: str, most: int = 60) -> str:
-    """Text fit for one line of a message."""
+    """Text fit for one line of a message, without the credentials of a URL."""
+    text = without_credentials(text)
     short = text if len(text) <= most else text[: most - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
 

@@ -62,10 +62,11 @@ class Names:
 
 @dataclass(frozen=True)
 class Record:
-    """A mapping whose keys are given here."""
+    """A mapping whose keys are given here; what stands in the place of a `secret` one is never quoted back."""
 
     keys: tuple[Key, ...]
     example: str
+    secret: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,17 @@ MAX_EPSILON = 10**6  # far past any meaning; it keeps a slip of the pen from bei
 MAX_CONTRIBUTIONS = 1 << 20
 MAX_GROUP_SIZE = 1000
 MAX_TEXT = 1 << 20
+MAX_THREADS = 1024
+MAX_SECONDS = 7 * 24 * 3600
+MAX_FAILURES = 1000
+MAX_LATENCY = 3600
 
 NAME = r'[^".\s\x00-\x1f]([^".\x00-\x1f]{0,253}[^".\s\x00-\x1f])?'
 COLUMN_NAME = r'[^"\s\x00-\x1f]([^"\x00-\x1f]{0,253}[^"\s\x00-\x1f])?'
 ANALYST_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE64 = r"[A-Za-z0-9+/]+={0,2}"
+MEMORY = r"[1-9][0-9]{0,5} ?[KMGT]i?B"
 VERIFIER = rf"([Ss][Cc][Rr][Aa][Mm]-[Ss][Hh][Aa]-256)\$[0-9]{{1,9}}:{_BASE64}\${_BASE64}:{_BASE64}"
 
 _EPSILON = Number(above=Fraction(0), at_most=Fraction(MAX_EPSILON))
@@ -156,10 +162,27 @@ ANALYST = Record(
         Key("password", Text("a SCRAM-SHA-256 verifier", VERIFIER, secret=True), "A SCRAM-SHA-256 verifier as "
             "PostgreSQL stores it; never the password itself.", default="none: in-process connections only",
             hint="Make one with `dpsql user add`, or name a variable with password_env."),
-        Key("password_env", Text("the name of an environment variable", ENV_NAME), "The environment variable that "
-            "holds the password when the server starts.", default="none"),
+        Key("password_env", Text("the name of an environment variable", ENV_NAME, secret=True), "The environment "
+            "variable that holds the password when the server starts.", default="none"),
     ),
     example="{budget: {epsilon: 2, delta: 1e-8}}",
+    secret=True,
+)  # fmt: skip
+
+LIMITS = Record(
+    (
+        Key("memory", Text("a size such as 4GB", MEMORY), "The memory of the engine; what does not fit is spilled to "
+            "disk.", default="80 % of the machine's", hint="Write for example memory: 4GB."),
+        Key("threads", Whole(1, MAX_THREADS), "The threads of the engine.", default="one for each core"),
+        Key("seconds", Whole(1, MAX_SECONDS), "The time of one run of the engine; one that takes longer is stopped, "
+            "and counts as a failure.", default="600"),
+        Key("failures", Whole(1, MAX_FAILURES), "Failed runs that suspend an account until the owner resumes it; ten "
+            "times as many, of all accounts, suspend the dataset.", default="3"),
+        Key("min_latency", Number(at_least=Fraction(0), below=Fraction(MAX_LATENCY)), "Seconds: a run of the engine is "
+            "seen to end at a multiple of it, so that its time tells less of the rows; 0 is as soon as it ends.",
+            default="0", hint="Write for example min_latency: 0.5."),
+    ),
+    example="{memory: 4GB, seconds: 600}",
 )  # fmt: skip
 
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
@@ -230,6 +253,7 @@ SCHEMA = Record(
             " ${NAME} is replaced by the environment variable.", default="beside the schema: <schema's name>.ledger"),
         Key("privacy", PRIVACY, "What is protected, and how well.", required=True,
             hint="Write for example privacy: {unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}."),
+        Key("limits", LIMITS, "What the engine may use, and how many failures are borne.", default="see there"),
         Key("analysts", Names("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
             "most 63"), "Who may ask, each with a budget of their own. Where there are none, whoever connects has the "
             "dataset's budget.", default="none"),

@@ -94,13 +94,13 @@ class _Composer(yaml.SafeLoader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             # Refused whole: a few lines of nested aliases stand for billions of nodes.
-            raise _Refused(line, f'holds the YAML alias "*{event.anchor}"',
+            raise _Refused(line, "holds a YAML alias",  # not quoted: it may be a password that begins with *
                            "Write the value out; text that begins with * needs quotes.")  # fmt: skip
         if getattr(event, "anchor", None) is not None:
-            raise _Refused(line, f'holds the YAML anchor "&{event.anchor}"',
+            raise _Refused(line, "holds a YAML anchor",
                            "Remove the anchor; text that begins with & needs quotes.")  # fmt: skip
         if getattr(event, "tag", None) is not None:
-            raise _Refused(line, f"holds the YAML tag {quoted(event.tag)}",
+            raise _Refused(line, "holds a YAML tag",
                            "Remove the tag; text that begins with ! needs quotes.")  # fmt: skip
         if self.depth >= MAX_DEPTH:
             raise _Refused(line, f"is nested deeper than {MAX_DEPTH} levels", "Check the brackets and the indentation.")
@@ -152,7 +152,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> SchemaEr
     line = None if mark is None else mark.line + 1
     if isinstance(error, yaml.composer.ComposerError):
         return complaint(file, line, "holds more than one YAML document", 'Keep one document: remove the line "---".')
-    return complaint(file, line, f"is not YAML: {error.problem}", _syntax_hint(error, text, line or 1))
+    # This one alone quotes more than a character, and it may be of a password that begins with an exclamation mark.
+    problem = "found an undefined tag handle" if "tag handle" in str(error.problem) else error.problem
+    return complaint(file, line, f"is not YAML: {problem}", _syntax_hint(error, text, line or 1))
 
 
 def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:

@@ -44,10 +44,21 @@ class Privacy:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What the engine may use; no part of what a query means. None: as the engine has it."""
+
+    memory: str | None = None
+    threads: int | None = None
+    seconds: int = 600
+    failures: int = 3
+    min_latency: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
 class Analyst:
     name: str
     budget: Budget
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     password_env: str | None = None
 
 
@@ -144,12 +155,13 @@ class View:
 @dataclass(frozen=True)
 class Schema:
     path: Path
-    engine: str
-    ledger: str
+    engine: str = field(repr=False)  # the URLs may hold a password
+    ledger: str = field(repr=False)
     privacy: Privacy
     analysts: tuple[Analyst, ...]
     tables: tuple[Table, ...]
     views: tuple[View, ...] = ()
+    limits: Limits = Limits()
 
     @property
     def database(self) -> str:

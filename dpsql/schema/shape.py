@@ -37,7 +37,8 @@ def check(at: At, shape: Shape, hint: str | None = None) -> None:
 
 def _check_record(at: At, shape: Record, hint: str | None) -> None:
     if not isinstance(at.node, Entries):
-        raise at.wrong("a mapping", hint or f"Write for example {shape.example}.")
+        example = hint or f"Write for example {shape.example}."
+        raise at.error("must be a mapping", example) if shape.secret else at.wrong("a mapping", example)
     keys = {key.name: key for key in shape.keys}
     for leaf, value in at.entries():
         key = keys.get(leaf.text)

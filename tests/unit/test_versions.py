@@ -21,6 +21,7 @@ from dpsql.schema.model import (
     EngineTable,
     Files,
     ForeignUnit,
+    Limits,
     Neighbors,
     OwnUnit,
     Privacy,
@@ -327,3 +328,26 @@ def test_processes_that_open_at_once_all_succeed(folder):
     command = [sys.executable, "-c", program, str(folder / "clinic.yaml")]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     assert [process.communicate() for process in running] == [("1\n", "")] * 4
+
+
+def test_snapshots_are_the_owners_alone(folder):
+    schema, ledger = in_files(folder, "csv"), Memory()
+    resolved = register(schema, ledger)
+    (file,) = (Path(path) for path in resolved.relations["visits"].patterns)
+    modes = [path.stat().st_mode & 0o777 for path in (file, file.parent, file.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+    for path, mode in ((file, 0o640), (file.parent, 0o755), (file.parent.parent, 0o701)):
+        kept = path.stat().st_mode
+        path.chmod(mode)
+        with pytest.raises(OperationalError, match="open to others"):
+            register(schema, ledger)
+        path.chmod(kept)
+    register(schema, ledger)
+
+
+def test_the_engine_has_the_owners_limits(folder):
+    schema = replace(schema_of(folder), limits=Limits(memory="123MiB", threads=1, seconds=7))
+    engine = engine_for(register(schema, Memory()))
+    asked = engine.public("SELECT current_setting('memory_limit'), current_setting('threads')", {})
+    assert asked == [("123.0 MiB", 1)] and engine._seconds == 7
+    engine.close()

@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
@@ -278,3 +279,52 @@ def test_what_does_not_fit_in_memory_is_spilled_and_removed(tmp_path):
     assert spill.is_dir() and spill.stat().st_mode & 0o077 == 0
     engine.close()
     assert not spill.exists()
+
+
+def test_a_spill_folder_is_the_owners_alone(tmp_path):
+    folder = tmp_path / "spill"
+    DuckDBEngine(MEMORY, spill=folder).close()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o750)
+    with pytest.raises(OperationalError, match="open to others") as caught:
+        DuckDBEngine(MEMORY, spill=folder)
+    assert caught.value.hint == f"Write: chmod 700 {folder}"
+
+
+FOREVER = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+
+
+def test_a_run_past_its_time_is_stopped_alone_and_fails_like_any_other(caplog):
+    engine = DuckDBEngine(MEMORY, seconds=0.2, threads=2)
+    others: list[object] = []
+    asked = threading.Thread(target=lambda: others.append(engine.public("SELECT 1", {})))
+    with pytest.raises(EngineFailed) as caught:
+        asked.start()
+        engine.execute(FOREVER, 0, {})
+    asked.join()
+    assert str(caught.value) == f"{FAILED}\nHINT:  {FAILED_HINT}"
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert "longer than 0.2 s" in caplog.text
+    assert others == [[(1,)]]
+    assert engine.execute("SELECT 5::BIGINT", 0, {}).reveal().cells[0].tolist() == [5]
+    engine.close()
+
+
+def test_closing_stops_what_runs_and_it_is_no_failure():
+    engine, ended = DuckDBEngine(MEMORY, seconds=60), []
+
+    def run() -> None:
+        try:
+            engine.execute(FOREVER, 0, {})
+        except BaseException as error:
+            ended.append(error)
+
+    asked = threading.Thread(target=run)
+    asked.start()
+    while not engine._running:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    engine.close()
+    asked.join(10)
+    assert [type(error) for error in ended] == [KeyboardInterrupt]
+    assert ended[0].__context__ is None

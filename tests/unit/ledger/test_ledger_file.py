@@ -61,8 +61,31 @@ def test_a_path_with_signs_that_urls_use(tmp_path: Path) -> None:
 def test_the_file_alone_holds_every_charge(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["a.ledger"]
     copy = path.with_name("copy.ledger")
+    copy.touch(0o600)
     copy.write_bytes(path.read_bytes())
     assert make(copy).balance(ANA).charges == 1
+
+
+class TestOpenToOthers:
+    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o644, 0o666])
+    def test_the_ledger(self, path: Path, mode: int) -> None:
+        path.chmod(mode)
+        with pytest.raises(OperationalError, match="open to others") as caught:
+            make(path)
+        assert caught.value.hint == f"Write: chmod 600 {path}"
+        path.chmod(0o600)
+        assert make(path).balance(ANA).charges == 1
+
+    @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+    def test_its_journal(self, path: Path, ending: str) -> None:
+        journal = path.with_name(path.name + ending)
+        journal.touch()
+        journal.chmod(0o644)
+        with pytest.raises(OperationalError, match=f"{ending}.* is open to others"):
+            make(path)
+
+    def test_a_new_one_is_not(self, path: Path) -> None:
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_commits_are_synced_to_the_disk_and_the_folder(path: Path) -> None:
@@ -126,6 +149,7 @@ class TestDamage:
         path.unlink()
         with closing(sqlite3.connect(path)) as db:
             db.execute("CREATE TABLE t (x)")
+        path.chmod(0o600)
         with pytest.raises(IntegrityError, match="is not a ledger"):
             make(path)
 

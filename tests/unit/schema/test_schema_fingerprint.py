@@ -35,6 +35,7 @@ def hash_of(tmp_path: Path, text: str, name: str = "s.yaml") -> str:
         ("epsilon: 8", "epsilon: 9"),
         ("{ana: {budget: {epsilon: 2", "{bob: {budget: {epsilon: 3"),
         ("x.ledger", "y.ledger"),
+        ("analysts:", "limits: {memory: 1GB, threads: 1, seconds: 5, failures: 9, min_latency: 0.5}\nanalysts:"),
         ("bounds: [0, 1]", "bounds: [0.0, 1e0]"),
         ("epsilon: 1,", "epsilon: 1.0,"),
         ("dpsql: 1\n", "dpsql: 1\n# a comment\n"),

@@ -22,6 +22,7 @@ VALID = """\
 dpsql: 1
 engine: duckdb:///x.duckdb
 privacy: {unit: people.id, budget: {epsilon: 8, delta: 1e-7}, contributions: {rows: 20}}
+limits: {memory: 4GB, threads: 2, seconds: 60, failures: 3, min_latency: 0.5}
 analysts: {ana: {budget: {epsilon: 2, delta: 1e-8}}}
 tables:
   people: {unit: id, unique: [id, [id, sex]], columns: {id: {type: bigint}, sex: {type: text, values: [f, m]}}}
@@ -49,6 +50,15 @@ WRONG = [
     ("{unit: people.id, ", "{group_size: 1001, unit: people.id, "),
     ("{ana:", "{'a b':"),
     ("delta: 1e-8}}", "delta: 1e-8}, password: abc}"),
+    ("memory: 4GB", "memory: 0GB"),
+    ("memory: 4GB", "memory: 80%"),
+    ("threads: 2", "threads: 0"),
+    ("seconds: 60", "seconds: 0"),
+    ("seconds: 60", "seconds: 1.5"),
+    ("failures: 3", "failures: 0"),
+    ("min_latency: 0.5", "min_latency: -1"),
+    ("min_latency: 0.5", "min_latency: 3600"),
+    ("min_latency: 0.5", "latency: 1"),
     ("[id, [id, sex]]", "id"),
     ("[id, [id, sex]]", "[]"),
     ("{type: bigint}, sex", "bigint, sex"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +19,10 @@ from dpsql.schema.model import (
     EngineTable,
     Files,
     ForeignUnit,
+    Limits,
     Neighbors,
     OwnUnit,
+    Resolved,
     RowUnit,
     Schema,
 )
@@ -228,11 +231,58 @@ def test_an_error_does_not_show_what_a_variable_holds(tmp_path: Path) -> None:
         assert "hunter2" not in str(caught.value)
 
 
-def test_a_password_is_not_shown(tmp_path: Path) -> None:
-    head = "analysts: {ana: {budget: {epsilon: 1, delta: 0}, password: hunter2}}"
-    with pytest.raises(SchemaError, match="SCRAM-SHA-256 verifier") as caught:
-        small(tmp_path, head=head)
+@pytest.mark.parametrize(
+    "analyst",
+    ["password: hunter2", "password: *hunter2", "password: &hunter2 x", "password: !hunter2 x", "password: !!hunter2 x",
+     "password: !hunter2!x y", "password: [hunter2]", "password: {hunter2: x}", 'password: "SCRAM-SHA-256$hunter2"',
+     "password_env: 'hunter2 '", "password: 'hunter2", "password: hunter2: x"],
+)  # fmt: skip
+def test_a_password_is_not_shown(tmp_path: Path, analyst: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        small(tmp_path, head=f"analysts: {{ana: {{budget: {{epsilon: 1, delta: 0}}, {analyst}}}}}")
     assert "hunter2" not in str(caught.value)
+
+
+def test_what_stands_in_the_place_of_an_analyst_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="ana must be a mapping") as caught:
+        small(tmp_path, head="analysts: {ana: hunter2}")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["engine", "ledger"])
+@pytest.mark.parametrize("url", ["postgresql://ana:hunter2@host/db", "mysql://ana:hunter2@host/db", "x://a:hun@ter2@h",
+                                 "x://h/db?user=a&password=hunter2", "duckdb:///x?password=hunter2",
+                                 "mysql://ana:" + "x" * 60 + "hunter2@host/db"])  # fmt: skip
+def test_the_credentials_of_a_url_are_not_shown(tmp_path: Path, key: str, url: str) -> None:
+    for head, env in ((f"{key}: {url}", {}), (f"{key}: ${{URL}}", {"URL": url})):
+        with pytest.raises(SchemaError) as caught:
+            small(tmp_path, head=head, env=env)
+        assert "ter2" not in str(caught.value) and "xxxx" not in str(caught.value)
+
+
+def test_a_server_taken_for_a_path_does_not_show_its_password() -> None:
+    with pytest.raises(SchemaError) as caught:
+        load_schema(Path("postgresql://ana:hunter2@host/db"), {})
+    assert "hunter2" not in str(caught.value) and "host/db" in str(caught.value)
+
+
+def test_repr_shows_no_secrets(tmp_path: Path) -> None:
+    verifier = "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy"
+    schema = small(tmp_path, head=f"analysts: {{ana: {{budget: {{epsilon: 1, delta: 0}}, password: {verifier}}}}}")
+    schema = replace(schema, engine="postgresql://ana:hunter2@host/db", ledger="postgresql://ana:hunter2@host/db")
+    for shown in (schema, schema.analysts, Resolved(schema, 1, {}, {}, "")):
+        assert "SCRAM" not in repr(shown) and "hunter2" not in f"{shown} {shown!r}"
+    assert repr(schema.tables[0]) in repr(schema)  # hashed by `compile`: nothing is left out of it
+
+
+# Limits
+
+
+def test_limits(tmp_path: Path) -> None:
+    assert small(tmp_path).limits == Limits(None, None, 600, 3, Fraction(0))
+    head = "limits: {memory: 512 MiB, threads: 2, seconds: 1_000, failures: 5, min_latency: 0.1}"
+    assert small(tmp_path, head=head).limits == Limits("512 MiB", 2, 1000, 5, Fraction(1, 10))
+    assert small(tmp_path, head="limits: {min_latency: 1e-1}").limits == Limits(min_latency=Fraction(1, 10))
 
 
 def test_analysts(tmp_path: Path) -> None:
