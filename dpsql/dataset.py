@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpsql import versions
@@ -12,6 +13,7 @@ from dpsql.engines.base import Engine
 from dpsql.errors import AccessDenied
 from dpsql.ledger.base import Account, Binding, Ledger
 from dpsql.ledger.sqlite import ACCOUNTS_WORTH, open_ledger
+from dpsql.runs import Runs
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved, Schema
 
@@ -23,6 +25,7 @@ class Dataset:
     resolved: Resolved
     engine: Engine
     ledger: Ledger
+    runs: Runs = field(default_factory=Runs, compare=False)
 
     @property
     def schema(self) -> Schema:
@@ -36,8 +39,15 @@ class Dataset:
         versions.check_unchanged(self.schema, self.ledger, self.resolved.version)
 
     def close(self) -> None:
-        self.engine.close()
-        self.ledger.close()
+        """Wait for the runs under way, then free the engine. Ctrl-C stops them: their charges are redeemed later."""
+        if self.runs.is_own_thread():  # the garbage of others was collected there; a run cannot wait for itself
+            threading.Thread(target=self.close, name="dpsql-close").start()
+            return
+        try:
+            self.runs.finish()
+        finally:
+            self.engine.close()
+            self.ledger.close()
 
 
 def account_of(schema: Schema, user: str | None) -> Account:
@@ -65,7 +75,8 @@ def open_dataset(path: str | Path) -> Dataset:
     ledger = _ledger(schema)
     try:
         resolved = versions.register(schema, ledger)
-        return Dataset(resolved, versions.engine_for(resolved), ledger)
+        runs = Runs(schema.limits.min_latency)
+        return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
     except BaseException:
         ledger.close()
         raise

@@ -8,6 +8,7 @@
         ├── OperationalError
         │   ├── BudgetExceeded      53400  an account's budget does not cover the charge
         │   ├── AccountSuspended    57P03  too many failed runs; the owner resumes the account
+        │   ├── QueryCanceled       57014  the client, or its time, has ended the wait; the run goes on
         │   ├── EngineFailed        58000  the engine failed after the charge; one fixed text
         │   ├── StaleData           55000  the data is not the registered version
         │   └── AccessDenied        28000  no such user, or no user named
@@ -103,6 +104,10 @@ class BudgetExceeded(OperationalError):
 
 class AccountSuspended(OperationalError):
     default_sqlstate = "57P03"
+
+
+class QueryCanceled(OperationalError):
+    default_sqlstate = "57014"
 
 
 class EngineFailed(OperationalError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ Cells = npt.NDArray[np.int64]
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Revealed:
     """Exact rows: the keys of each group, and one array of integer cells per column."""
 
@@ -39,5 +39,9 @@ class Exact:
 
     __str__ = __repr__
 
-    def __reduce__(self) -> str:
-        raise TypeError("exact rows are not to be copied out of the process")
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError("exact rows are not to be copied, compared or looked at")
+
+    # Each would let rows, or a fact about them, out by accident: into a file, a set, a test's message.
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    __eq__ = __lt__ = __hash__ = __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = _refuse

@@ -1,7 +1,7 @@
 """Where the pure meets the world: one analyst's statements, from text to answer.
 
-The order is the law: compile, charge durably, run, perturb, store durably, post-process, deliver. This is
-the only caller of `purchase`; what is delivered is what was read back from the store.
+The order is the law: compile, charge durably, run, perturb, store durably (these three in `runs`), post-process,
+deliver. This is the only caller of `purchase`; what is delivered is what was read back from the store.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.catalog.rows import CatalogTable
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
-from dpsql.engines.base import FAILED, FAILED_HINT, log
-from dpsql.errors import EngineFailed, Error, StaleData
+from dpsql.errors import Error
 from dpsql.exact import Row
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim
@@ -30,8 +29,9 @@ from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.privacy.loss import NO_LOSS, Loss, total
-from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
+from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
+from dpsql.runs import Job, Ticket
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, View
 from dpsql.settings import SessionSettings, Settings
@@ -102,6 +102,7 @@ class Session:
         self._privacy = self.dataset.schema.privacy
         self._account = self.dataset.account(self.user)
         self._state = new_state(self._privacy)
+        self._ticket = Ticket()
         self._compiled: OrderedDict[object, Compiled] = OrderedDict()
         self._described: OrderedDict[int, tuple[Compiled, tuple[OutputColumn, ...]]] = OrderedDict()
 
@@ -109,12 +110,17 @@ class Session:
 
     def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
         """One statement: a query, or a command such as SET or SHOW."""
+        self._ticket = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
         try:
             return self._execute(sql, parameters)
         except Error as error:
             if error.statement is None:
                 error.statement = sql
             raise
+
+    def cancel(self) -> None:
+        """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
+        self.dataset.runs.cancel(self._ticket)
 
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         command = read_command(sql)
@@ -226,6 +232,7 @@ class Session:
         if not compiled.steps:
             return {}, NO_LOSS
         self.dataset.check_unchanged()
+        self.dataset.runs.check(self._ticket)
         version = self.dataset.resolved.version
         asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after) for s in compiled.steps]
         claims = self.dataset.ledger.purchase(self._account, asked, compiled.statement, self.clock())
@@ -233,13 +240,30 @@ class Session:
         releases: dict[int, Release] = {}
         for place, (step, claim) in enumerate(zip(compiled.steps, claims, strict=True)):
             if claim.release not in bodies:
-                body = claim.body
-                if body is None:
-                    body = self._run(step, claim, self._holes(step, claim, compiled, releases, public))
-                bodies[claim.release] = body
+                bodies[claim.release] = self._body(step, claim, compiled, releases, public)
             releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
         return releases, total(list(charged.values()))
+
+    def _body(
+        self,
+        step: ReleaseStep,
+        claim: Claim,
+        compiled: Compiled,
+        releases: dict[int, Release],
+        public: list[ReleasedTable],
+    ) -> bytes:
+        """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
+        runs, account = self.dataset.runs, self._account
+        body = runs.join(claim.release, account, self._ticket)
+        if body is None:
+            body = claim.body
+        if body is None:
+            holes = self._holes(step, claim, compiled, releases, public)
+            spec, errors = step.calibrated.spec, step.calibrated.errors
+            job = Job(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
+            body = runs.run(self.dataset, job, account, self._ticket)
+        return body
 
     def _holes(
         self,
@@ -255,24 +279,6 @@ class Session:
         tables = public + released_tables(compiled, releases, nonnegative=False)
         values = fill(step.holes, tables, self.timeout)
         return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
-
-    def _run(self, step: ReleaseStep, claim: Claim, holes: Values) -> bytes:
-        """Exact rows live between these lines only. Whatever fails here has one text and counts against the account."""
-        try:
-            exact = self.dataset.engine.execute(step.sql, len(step.keys), holes)
-            self.dataset.check_unchanged()  # the files may have been replaced while they were read
-            body = to_bytes(perturb(exact, step.calibrated.spec, self.sampler))
-        except StaleData:
-            raise
-        except Exception as error:
-            self.dataset.ledger.failed(self._account, claim.release)
-            failure = error if isinstance(error, EngineFailed) else None
-            if failure is None:
-                log.error("a release failed after its engine had run", exc_info=True)
-        else:
-            return self.dataset.ledger.store(claim.release, body, step.calibrated.errors)
-        # Outside of the except block, where Python would attach what happened, which may depend on rows.
-        raise failure or EngineFailed(FAILED, hint=FAILED_HINT)
 
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         known = self._described.get(id(compiled))

@@ -249,10 +249,8 @@ MUTANTS = (
            "        for step in compiled.steps:\n"
            "            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
            "        claims = self.dataset.ledger.purchase(", PAID),
-    mutant("what is delivered is not what was stored", "session.py",
-           "            return self.dataset.ledger.store(claim.release, body, step.calibrated.errors)",
-           "            self.dataset.ledger.store(claim.release, body, step.calibrated.errors)\n"
-           "            return body", PAID),
+    mutant("what is delivered is not what was stored", "runs.py",
+           "    return Outcome(body)\n\n\ndef _released", "    return Outcome(released)\n\n\ndef _released", PAID),
     mutant("two charges may pass the same check", "ledger/file.py",
            'self._transaction("BEGIN IMMEDIATE")', 'self._transaction("BEGIN DEFERRED")', CONCURRENT),
     mutant("the dataset does not pay", "ledger/sqlite.py",

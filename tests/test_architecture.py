@@ -40,9 +40,10 @@ EDGES: dict[str, set[str]] = {
     "public_facts": {"schema", "plan", "rewrite", "sql"},  # reads public tables by the SQL that scans them
     "versions": {"schema", "engines", "public_facts"},
     "catalog": {"schema"},
-    "dataset": {"schema", "engines", "ledger", "versions"},
-    "session": {"sql", "exact", "schema", "privacy", "compile", "explain", "settings", "dataset", "engines", "post",
-                "ledger", "catalog", "state"},
+    "runs": {"engines", "ledger", "privacy"},
+    "dataset": {"schema", "engines", "ledger", "versions", "runs"},
+    "session": {"sql", "exact", "schema", "privacy", "compile", "explain", "settings", "dataset", "post", "ledger",
+                "catalog", "state", "runs"},
     "dbapi": {"dataset", "session"},
     "cli": {"dataset", "dbapi"},
     "__init__": {"session", "dbapi"},

@@ -1,13 +1,17 @@
 """PostgreSQL's settings that clients set when they connect: accepted, shown again, and of no effect.
 
+But for `statement_timeout`: how long a statement may wait for the engine.
+
 Only those on this list, and where the value would change what an answer looks like, only the value that is true here:
 time is UTC, text is UTF-8, dates are ISO.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from dpsql.catalog.identity import SERVER_VERSION
 from dpsql.errors import InvalidParameter
@@ -17,12 +21,16 @@ MOST_CHARACTERS = 1_000
 
 @dataclass(frozen=True)
 class Variable:
-    """`allowed` maps spellings to the one that is shown; None: any text. `fixed`: can be read only."""
+    """`allowed` maps spellings to the one that is shown; None: any text. `fixed`: can be read only.
+
+    `duration`: a time such as 500, in milliseconds, or 5s.
+    """
 
     name: str
     default: str
     allowed: Mapping[str, str] | None = None
     fixed: bool = False
+    duration: bool = False
 
 
 def _words(shown: str, *others: str) -> dict[str, str]:
@@ -64,7 +72,7 @@ _LIST = (
     Variable("server_version", SERVER_VERSION, fixed=True),
     Variable("server_version_num", "150000", fixed=True),
     Variable("standard_conforming_strings", "on", _ON),
-    Variable("statement_timeout", "0"),
+    Variable("statement_timeout", "0", duration=True),
     Variable("TimeZone", "UTC", _UTC),
     Variable("transaction_isolation", "serializable", _LEVELS),
     Variable("transaction_read_only", "on", _SWITCH),
@@ -93,6 +101,11 @@ class Variables:
         variable = VARIABLES[name.lower()]
         return self.changed.get(variable.name.lower(), variable.default)
 
+    @property
+    def statement_timeout(self) -> int:
+        """In milliseconds; 0: none."""
+        return _milliseconds(self.show("statement_timeout")) or 0
+
     def items(self) -> tuple[tuple[str, str], ...]:
         return tuple((variable.name, self.show(variable.name)) for variable in _LIST)
 
@@ -104,6 +117,8 @@ def is_variable(name: str) -> bool:
 def _accepted(variable: Variable, value: str) -> str:
     if len(value) > MOST_CHARACTERS or "\x00" in value:
         raise InvalidParameter(f'the value of "{variable.name}" is too long or holds a zero byte')
+    if variable.duration:
+        return _duration(variable, value)
     if variable.allowed is None:
         return value
     accepted = variable.allowed.get(value.strip().lower())
@@ -111,3 +126,31 @@ def _accepted(variable: Variable, value: str) -> str:
         shown = ", ".join(dict.fromkeys(variable.allowed.values()))
         raise InvalidParameter(f'"{value}" is not a value of "{variable.name}" here', hint=f"It can be: {shown}.")
     return accepted
+
+
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1_000, "ms": 1}
+_MOST_MILLISECONDS = 2**31 - 1
+
+
+def _duration(variable: Variable, value: str) -> str:
+    """In the largest unit that gives a whole number, as PostgreSQL shows it."""
+    milliseconds = _milliseconds(value)
+    if milliseconds is None:
+        raise InvalidParameter(
+            f'invalid value for parameter "{variable.name}": "{value}"',
+            hint="Write milliseconds, or a number with a unit: ms, s, min, h or d; 0 is no limit.",
+        )
+    if not 0 <= milliseconds <= _MOST_MILLISECONDS:
+        raise InvalidParameter(f'"{value}" is outside the valid range of "{variable.name}", 0 to 2147483647 ms')
+    if not milliseconds:
+        return "0"
+    unit = next(unit for unit, size in _UNITS.items() if milliseconds % size == 0)
+    return f"{milliseconds // _UNITS[unit]}{unit}"
+
+
+def _milliseconds(text: str) -> int | None:
+    match = re.fullmatch(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{0,6})?)\s*(us|ms|s|min|h|d)?\s*", text, re.ASCII)
+    if match is None:
+        return None
+    size = Fraction(1, 1000) if match[2] == "us" else Fraction(_UNITS[match[2] or "ms"])
+    return round(Fraction(match[1]) * size)

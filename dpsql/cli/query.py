@@ -28,7 +28,11 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
             screen.print(str(connection.explain(sql, parameters)))
             return
         with connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
+            try:
+                cursor.execute(sql, parameters)
+            except KeyboardInterrupt:
+                screen.note("canceled; what runs is finished and stored first. Press Ctrl-C again to leave at once")
+                raise
             print_answer(screen, cursor, given.format, given.errors)
 
 

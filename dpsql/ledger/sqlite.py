@@ -128,6 +128,11 @@ class SqliteLedger:
         with self.file.read() as db:
             return answers.read_holes(db, release)
 
+    def stored(self, release: int) -> bytes | None:
+        """The body of a release that has one."""
+        with self.file.read() as db:
+            return answers.read_body(db, release)
+
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         """Store a release's body unless it has one; the body to deliver, read back after the commit.
 

@@ -2,8 +2,10 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from dpsql.errors import (
 from dpsql.exact import Exact, Row
 from dpsql.ledger.base import Account, Asked, Balance, Claim
 from dpsql.post import sandbox
+from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source
 from dpsql.session import Answer, Session
 
@@ -89,6 +92,9 @@ class FakeLedger:
         self.bodies.setdefault(release, None)
         return Claim(release, self.bodies[release], new, one.loss, one.errors)
 
+    def stored(self, release: int) -> bytes | None:
+        return self.bodies[release]
+
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         self.calls.append("store")
         if self.bodies[release] is None:
@@ -144,6 +150,47 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     )
     session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
+
+
+@pytest.mark.parametrize("fails", [None, EngineFailed("x"), MemoryError("x")])
+@pytest.mark.parametrize("took", [0, 1, 3_999_999_999, 4_000_000_000, 4_000_000_001])
+def test_every_run_takes_a_multiple_of_min_latency_and_nothing_else_waits(
+    took: int, fails: Exception | None, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time between what the session does before a run and what it does next, on a clock that runs alone move."""
+    passed = [0]
+
+    def sleep(seconds: float) -> None:
+        passed[0] += round(seconds * 10**9)
+
+    def execute(self: FakeEngine, *arguments: Any) -> Exact:
+        passed[0] += took
+        return run(self, *arguments)
+
+    run = FakeEngine.execute
+    monkeypatch.setattr(FakeEngine, "execute", execute)
+    runs = Runs(Fraction(4), Clock(lambda: passed[0], sleep))
+    world.session.dataset = replace(world.session.dataset, runs=runs)
+    world.engine.fails = fails
+    multiple = 8 if took > 4_000_000_000 else 4
+    two = f"SELECT ({COUNT}), (SELECT SUM(birth_year) FROM patients)"
+    if fails is None:
+        world.session.execute(two)
+        assert passed == [2 * multiple * 10**9]
+        world.session.execute(two)  # stored
+    else:
+        with pytest.raises(EngineFailed):
+            world.session.execute(two)
+        assert passed == [multiple * 10**9]
+    before = list(passed)
+    world.session.explain(two + " WHERE 1 = 1")
+    for free in ("SELECT 1", "SHOW budget", f"EXPLAIN {BY_SEX}", "SELECT nosuch FROM patients", "SET epsilon = -1"):
+        with suppress(Error):
+            world.session.execute(free)
+    world.ledger.refuses = BudgetExceeded("no")
+    with pytest.raises(BudgetExceeded):
+        world.session.execute(BY_SEX)
+    assert passed == before
 
 
 # --- the order -------------------------------------------------------------------------------------------------------
