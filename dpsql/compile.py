@@ -35,7 +35,7 @@ from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
 from dpsql.sql.holes import hole_domain
 from dpsql.sql.parse import Parameter, read_query
 from dpsql.sql.post import render_post, tables_read
-from dpsql.sql.render import render
+from dpsql.sql.render import holes_read, render
 from dpsql.sql.render_rows import render_rows
 from dpsql.sql.slips import refuse_slips
 from dpsql.sql.split import NOBODY, Split, split
@@ -270,7 +270,9 @@ class _Compiler:
             assert draft.rewritten is not None
             calibrated = calibrate(draft.rewritten.gather, share, relation)
         sql, keys = render(calibrated.gather), calibrated.gather.keys
-        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, draft.holes, draft.after)
+        read = holes_read(sql)
+        holes = tuple(hole for hole in draft.holes if hole.name in read)
+        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after)
 
     # --- public tables -----------------------------------------------------------------------------------------------
 

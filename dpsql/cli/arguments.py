@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import textwrap
 
 import dpsql
@@ -13,6 +14,7 @@ examples:
   dpsql query clinic.yaml "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward" --user ana
   dpsql explain clinic.yaml "SELECT COUNT(*) FROM visits" --user ana --epsilon 0.5
   dpsql budget clinic.yaml
+  dpsql verify clinic.yaml --seconds 60
 """
 _STATEMENT = """
 The statement may also come from --file, or from the standard input with - in its place.
@@ -37,6 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_budget(commands)
     _add_data(commands)
     _add_account(commands)
+    _add_verify(commands)
     _add_demo(commands)
     return parser
 
@@ -96,6 +99,32 @@ def _add_account(commands: _Commands[argparse.ArgumentParser]) -> None:
     _add_schema(resume)
     resume.add_argument("name", metavar="NAME", help="an analyst of the schema, or dataset")
     _add_schema(_command(actions, "verify", "check that the ledger's chains of charges are whole"))
+
+
+def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:
+    what = "try the privacy claims on made-up neighboring databases"
+    more = """
+        Random statements are asked of two databases that differ in one privacy unit. Every release must stay within the
+        sensitivity that its noise was computed from, keys, texts and charges must be the same, and neither the order of
+        rows nor threads may matter. Then the noise is audited: thousands of releases, and a planted bug that must be
+        found. No real rows are read. Exits with 1 where a claim does not hold, and prints a minimal example.
+
+          dpsql verify clinic.yaml --seconds 60
+          dpsql verify --seconds 600 --report verify.json
+        """
+    parser = _command(commands, "verify", what, more)
+    parser.set_defaults(parser=parser)
+    parser.add_argument("schema", metavar="SCHEMA", nargs="?", help="the YAML schema; without it, random ones")
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="N", help="time for random statements; 60")
+    parser.add_argument("--trials", type=int, metavar="N", help="end after so many statements")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the number of the first batch; 0")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes; one a core")
+    parser.add_argument("--samples", type=int, default=40_000, metavar="N", help="releases of each audited template")
+    parser.add_argument(
+        "--statistics", action=argparse.BooleanOptionalAction, default=True, help="audit the noise too (the default)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--report", metavar="FILE", help="write the report to a file, as JSON")
 
 
 def _add_demo(commands: _Commands[argparse.ArgumentParser]) -> None:

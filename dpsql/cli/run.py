@@ -21,6 +21,7 @@ _COMMANDS = {
     "budget": "dpsql.cli.budget",
     "data": "dpsql.cli.data",
     "account": "dpsql.cli.account",
+    "verify": "dpsql.cli.verify",
     "demo": "dpsql.cli.demo",
 }
 _INTERRUPTED = 130
@@ -32,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     given = parse(parser, arguments)
     screen = Screen(sys.stdout, sys.stderr)
-    if os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
-        logging.basicConfig(filename=os.environ["DPSQL_LOG"], format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    if path := os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+        logging.basicConfig(filename=path, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
         code = _run(given, screen)
         sys.stdout.flush()
@@ -68,7 +70,7 @@ def _is_option(text: str) -> bool:
 
 def _run(given: argparse.Namespace, screen: Screen) -> int:
     try:
-        import_module(_COMMANDS[given.command]).run(given, screen)
+        code: int | None = import_module(_COMMANDS[given.command]).run(given, screen)
     except (Usage, BrokenPipeError):
         raise
     except Error as error:
@@ -77,7 +79,7 @@ def _run(given: argparse.Namespace, screen: Screen) -> int:
     except Exception as error:
         _internal(error, screen)
         return 1
-    return 0
+    return code or 0
 
 
 def _internal(error: Exception, screen: Screen) -> None:

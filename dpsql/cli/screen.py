@@ -32,6 +32,16 @@ class Screen:
     def style(self, text: str, code: str) -> str:
         return style(self.out, text, code)
 
+    @property
+    def draws(self) -> bool:
+        """Whether a line beside the answers may be drawn again and again."""
+        return self.err.isatty() and os.environ.get("TERM") != "dumb"
+
+    def draw(self, line: str) -> None:
+        """The line in the place of the one that was drawn before."""
+        self.err.write(f"\r\x1b[2K{line}")
+        self.err.flush()
+
 
 def style(stream: TextIO, text: str, code: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if text and coloured(stream) else text

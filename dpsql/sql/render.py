@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from dpsql.errors import InternalError, LimitExceeded
@@ -59,6 +60,14 @@ def render(gather: Gather) -> str:
     if len(sql) > MOST_SQL or _depth(sql) > MOST_NESTED:
         raise LimitExceeded("the statement is too long, or nested too deeply, when it is rewritten")
     return sql
+
+
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+
+
+def holes_read(sql: str) -> frozenset[str]:
+    """The holes that a rendered statement has: groups that are listed and asked nothing read no rows, nor their holes."""
+    return frozenset(re.findall(r"\$(\w+)", _QUOTED.sub("", sql)))
 
 
 def _depth(sql: str) -> int:

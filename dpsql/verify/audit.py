@@ -1,0 +1,357 @@
+"""The statistical pass: releases of neighboring databases, thousands of each, must not be told apart beyond the claim.
+
+A template's SQL runs once on each side; then the very code that makes releases draws many of them at once. The events
+to look at are picked on one half of the draws (the likelihood ratio above some level; a key that appears), and judged
+on the other, with Clopper-Pearson bounds: a sound release is accused with a chance of at most ALPHA. Every template is
+run again with a planted bug, half of the noise or a lower threshold, which must be found: an audit that finds nothing
+there shows nothing.
+
+What is claimed: P(S) <= e^epsilon P'(S) + delta for every event S, both ways; with a loss (rho, delta) that holds for
+each epsilon at delta plus CKS20's delta of rho. Gaussian noise alone is also held to its own curve, which is sharper:
+the normal scores of P(S) and P'(S) differ by at most sqrt(2 rho).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.compile import ReleaseStep, compile_query
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.exact import Exact
+from dpsql.privacy.choice import Exponential, penalties
+from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpsql.privacy.release import Release, Spec, perturb
+from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.selection import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    OptimalSelection,
+    Selection,
+    WeightedGaussian,
+)
+from dpsql.verify.claims import Cells, delta_of
+from dpsql.verify.intervals import share_at_least, share_at_most
+from dpsql.verify.templates import TYPES, Side, Template
+from dpsql.verify.witness import open_cells
+
+ALPHA = 1e-6
+"""The chance that a sound template is accused."""
+SAMPLES = 40_000
+_BATCH = 4_000
+_LEVELS = 25
+_SMOOTH = 1 << 10
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the draws prove: at least `shown`, of the quantity that is claimed to be at most `claimed`."""
+
+    measure: str
+    shown: float
+    claimed: float
+
+    @property
+    def breaks(self) -> bool:
+        return self.shown > self.claimed
+
+
+@dataclass(frozen=True)
+class Audited:
+    template: str
+    samples: int
+    shown: tuple[Shown, ...]
+    control: tuple[Shown, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not any(one.breaks for one in self.shown)
+
+    @property
+    def has_power(self) -> bool:
+        """Whether the planted bug was found."""
+        return any(one.breaks for one in self.control)
+
+
+def audit(template: Template, sampler: Sampler, engine: ScratchEngine, samples: int = SAMPLES) -> Audited:
+    resolved = template.resolved
+    steps = compile_query(template.sql, resolved, template.settings).steps
+    steps = tuple({step.plan_hash: step for step in steps}.values())
+    if any(step.holes for step in steps):
+        raise ValueError("a template's steps stand alone")
+    one, other = (_cells(engine, side, steps) for side in template.sides)
+    loss = total([step.loss for step in steps])
+    found = _look(steps, one, other, sampler, samples, lambda spec: spec)
+    planted = _look(steps, one, other, sampler, samples, lambda spec: _weakened(spec, template.weaker))
+    gaussian = all(_is_gaussian(step) for step in steps)
+    return Audited(template.name, samples, _judge(found, loss, gaussian), _judge(planted, loss, gaussian))
+
+
+def _is_gaussian(step: ReleaseStep) -> bool:
+    """Nothing but Gaussian noise, of so many steps that its discrete form has the continuous one's curve."""
+    calibrated = step.calibrated
+    mechanisms = [bundle.mechanism for bundle in calibrated.bundles]
+    return (
+        calibrated.choice is None
+        and calibrated.selection is None
+        and all(isinstance(noise, Gaussian) and noise.sigma >= _SMOOTH for noise in mechanisms)
+    )
+
+
+def _cells(engine: ScratchEngine, side: Side, steps: tuple[ReleaseStep, ...]) -> list[Cells]:
+    for name, rows in side.items():
+        columns = {"people": ("uid", "town", "x"), "visits": ("uid", "ward", "note", "x", "n")}[name]
+        engine.fill(name, list(zip(columns, TYPES[name], strict=True)), rows)
+    return [open_cells(engine.release(step.sql, len(step.keys), {})) for step in steps]
+
+
+# --- many releases at once -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Of `n` releases: the logarithm of the likelihood ratio of each, and which of them have a key."""
+
+    ratio: Floats
+    keys: dict[tuple[int, tuple[Any, ...]], Flags]
+
+    def part(self, places: slice) -> _Draws:
+        return _Draws(self.ratio[places], {key: flags[places] for key, flags in self.keys.items()})
+
+
+def _look(
+    steps: tuple[ReleaseStep, ...],
+    one: list[Cells],
+    other: list[Cells],
+    sampler: Sampler,
+    samples: int,
+    change: Callable[[Spec], Spec],
+) -> tuple[_Draws, _Draws]:
+    """Draws of both sides. The ratio is that of the noise as claimed, whatever noise is drawn."""
+    sides = []
+    for cells in (one, other):
+        ratio, keys = np.zeros(samples), dict[tuple[int, tuple[Any, ...]], Flags]()
+        for place, step in enumerate(steps):
+            spec = step.calibrated.spec
+            for start in range(0, samples, _BATCH):
+                stop = min(start + _BATCH, samples)
+                release = perturb(_tiled(cells[place], stop - start), _for_tiles(change(spec)), sampler)
+                ratio[start:stop] += _ratio(release, spec, one[place], other[place], stop - start)
+                if spec.selection is not None:
+                    for key, flags in _appeared(release, spec.selection.keys, stop - start).items():
+                        keys.setdefault((place, key), np.zeros(samples, np.bool_))[start:stop] = flags
+        sides.append(_Draws(ratio, keys))
+    return sides[0], sides[1]
+
+
+def _tiled(cells: Cells, n: int) -> Exact:
+    """The same cells n times, under a first key that tells them apart: n releases in one."""
+    keys = [(copy, *key) for copy in range(n) for key in cells.keys]
+    return Exact(keys, [np.tile(np.array(column, np.int64), n) for column in cells.columns])
+
+
+def _for_tiles(spec: Spec) -> Spec:
+    selection = spec.selection
+    return spec if selection is None else replace(spec, selection=replace(selection, keys=selection.keys + 1))
+
+
+def _ratio(release: Release, spec: Spec, one: Cells, other: Cells, n: int) -> Floats:
+    if spec.choice is not None:
+        return _bins_ratio(release, spec, one, other, n)
+    copies = np.array([key[0] for key in release.keys], np.int64)
+    places = {key: place for place, key in enumerate(one.keys)}
+    theirs = {key: place for place, key in enumerate(other.keys)}
+    shared = [key[1:] in places and key[1:] in theirs for key in release.keys]
+    rows = np.flatnonzero(shared)
+    at = [places[release.keys[row][1:]] for row in rows]
+    against = [theirs[release.keys[row][1:]] for row in rows]
+    result = np.zeros(n)
+    for bundle in spec.bundles:
+        for column in bundle.columns:
+            drawn = release.cells[column][rows].astype(np.float64)
+            ours = np.array(one.columns[column], np.float64)[at] if at else np.zeros(0)
+            others = np.array(other.columns[column], np.float64)[against] if at else np.zeros(0)
+            np.add.at(result, copies[rows], _log_ratio(bundle.mechanism, drawn, ours, others))
+    return result
+
+
+def _log_ratio(mechanism: Mechanism, drawn: Floats, ours: Floats, others: Floats) -> Floats:
+    match mechanism:
+        case Laplace(scale):
+            found: Floats = (np.abs(drawn - others) - np.abs(drawn - ours)) / float(scale)
+        case Gaussian(sigma):
+            found = ((drawn - others) ** 2 - (drawn - ours) ** 2) / (2 * float(sigma) ** 2)
+    return found
+
+
+def _bins_ratio(release: Release, spec: Spec, one: Cells, other: Cells, n: int) -> Floats:
+    choice = spec.choice
+    assert choice is not None
+    result = np.zeros(n)
+    for pick, chosen in zip(choice.picks, release.cells, strict=True):
+        sides = [
+            penalties(pick.target, np.array(cells.columns[0], np.int64).reshape(-1, choice.bins)).astype(np.float64)
+            for cells in (one, other)
+        ]
+        bins = (chosen - choice.lower).reshape(n, -1)
+        scale = float(pick.mechanism.scale) * _steps(pick.target, sides)
+        for group in range(bins.shape[1]):
+            result += (sides[1][group][bins[:, group]] - sides[0][group][bins[:, group]]) / scale
+    return result
+
+
+def _steps(target: object, sides: list[Floats]) -> float:
+    """How many steps of a penalty a unit of weight is; for an event any positive number will do."""
+    fraction = getattr(target, "fraction", Fraction(1, 2))
+    return float(fraction.denominator)
+
+
+def _appeared(release: Release, unknown: int, n: int) -> dict[tuple[Any, ...], Flags]:
+    """Which of the copies have each selected key."""
+    found: dict[tuple[Any, ...], Flags] = {}
+    for key in release.keys:
+        found.setdefault(key[1 : 1 + unknown], np.zeros(n, np.bool_))[key[0]] = True
+    return found
+
+
+# --- planted bugs ----------------------------------------------------------------------------------------------------
+
+
+def _weakened(spec: Spec, by: int) -> Spec:
+    """Half of the noise, or less; or a threshold that is too low."""
+    if spec.choice is not None:
+        picks = tuple(replace(p, mechanism=Exponential(p.mechanism.scale / by)) for p in spec.choice.picks)
+        return replace(spec, choice=replace(spec.choice, picks=picks))
+    bundles = tuple(replace(bundle, mechanism=_divided(bundle.mechanism, by)) for bundle in spec.bundles)
+    selection = spec.selection
+    if selection is not None:
+        selection = replace(selection, mechanism=_lowered(selection.mechanism))
+    return replace(spec, bundles=bundles, selection=selection)
+
+
+def _divided(mechanism: Mechanism, by: int) -> Mechanism:
+    return Laplace(mechanism.scale / by) if isinstance(mechanism, Laplace) else Gaussian(mechanism.sigma / by)
+
+
+def _lowered(selection: Selection) -> Selection:
+    match selection:
+        case OptimalSelection(scale, bound):
+            return replace(selection, bound=max(1, bound - 1 - math.ceil(2 * scale)))
+        case LaplaceThreshold(scale, threshold):
+            return replace(selection, threshold=threshold - 1 - math.ceil(2 * scale))
+        case GaussianThreshold(sigma, threshold) | WeightedGaussian(sigma, threshold):
+            return replace(selection, threshold=threshold - 1 - math.ceil(sigma))
+
+
+# --- judging ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Event:
+    """A set of releases, as flags of the draws of either side."""
+
+    of: Callable[[_Draws], Flags]
+
+
+def _events(both: tuple[_Draws, _Draws]) -> list[_Event]:
+    pooled = np.concatenate([side.ratio for side in both])
+    levels = np.unique(np.quantile(pooled, np.linspace(0, 1, _LEVELS + 2)[1:-1]))
+    events = [_above(float(level)) for level in levels] + [_below(float(level)) for level in levels]
+    for key in {*both[0].keys, *both[1].keys}:
+        events += [_with(key), _without(key)]
+    return events
+
+
+def _above(level: float) -> _Event:
+    return _Event(lambda draws: draws.ratio >= level)
+
+
+def _below(level: float) -> _Event:
+    return _Event(lambda draws: draws.ratio <= level)
+
+
+def _with(key: tuple[int, tuple[Any, ...]]) -> _Event:
+    return _Event(lambda draws: draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+
+
+def _without(key: tuple[int, tuple[Any, ...]]) -> _Event:
+    return _Event(lambda draws: ~draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+
+
+def _judge(both: tuple[_Draws, _Draws], loss: Loss, gaussian: bool) -> tuple[Shown, ...]:
+    """Both ways; the event and the epsilon are picked on the first half of the draws."""
+    n = len(both[0].ratio)
+    first, second = (tuple(side.part(part) for side in both) for part in (slice(0, n // 2), slice(n // 2, n)))
+    alpha = ALPHA / (4 if gaussian else 2)
+    found = []
+    events = _events((first[0], first[1]))
+    for one, other in ((0, 1), (1, 0)):
+        hits = [(int(e.of(first[one]).sum()), int(e.of(first[other]).sum())) for e in events]
+        counts = n // 2
+        best, epsilon, delta = _most_telling(hits, counts, loss)
+        tested = n - counts
+        low = share_at_least(int(events[best].of(second[one]).sum()), tested, alpha / 2)
+        high = share_at_most(int(events[best].of(second[other]).sum()), tested, alpha / 2)
+        shown = math.log((low - delta) / high) if low > delta else -math.inf
+        found.append(Shown(f"epsilon at delta {delta:.3g}", shown, epsilon))
+        if gaussian:
+            found.append(_on_the_curve(hits, events, second, one, other, alpha, loss))
+    return tuple(sorted(found, key=lambda one: one.claimed - one.shown)[: 2 if gaussian else 1])
+
+
+def _most_telling(hits: list[tuple[int, int]], n: int, loss: Loss) -> tuple[int, float, float]:
+    """The event, and the epsilon, at which the first half looks worst against the claim."""
+    worst = (-math.inf, 0, 0.0, 0.0)
+    for epsilon, delta in _claims(loss):
+        for place, (ours, theirs) in enumerate(hits):
+            p, q = ours / n, theirs / n
+            over = p - math.exp(epsilon) * q - delta
+            spread = math.sqrt((p * (1 - p) + math.exp(2 * epsilon) * q * (1 - q)) / n) + 1 / n
+            worst = max(worst, (over / spread, place, epsilon, delta))
+    return worst[1], worst[2], worst[3]
+
+
+def _claims(loss: Loss) -> list[tuple[float, float]]:
+    """Pairs (epsilon, delta) that the loss says hold."""
+    if loss.epsilon is not None and loss.delta == 0:
+        return [(float(loss.epsilon), 0.0)]
+    rho, delta = float(loss.rho), float(loss.delta)
+    epsilons = [rho + factor * math.sqrt(rho) for factor in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)]
+    pairs = [(epsilon, delta + delta_of(rho, epsilon)) for epsilon in epsilons]
+    return [(epsilon, at) for epsilon, at in pairs if at < 1.0] or [(float(rho) + 6 * math.sqrt(rho), delta)]
+
+
+def _on_the_curve(
+    hits: list[tuple[int, int]],
+    events: list[_Event],
+    second: tuple[_Draws, ...],
+    one: int,
+    other: int,
+    alpha: float,
+    loss: Loss,
+) -> Shown:
+    """For Gaussian noise: z(P) - z(P') <= sqrt(2 rho), by an event near the middle of both."""
+    n = len(second[0].ratio)
+    middle = min(range(len(events)), key=lambda place: abs(hits[place][0] + hits[place][1] - n) - 1e9 * _is(hits, place))
+    low = share_at_least(int(events[middle].of(second[one]).sum()), n, alpha / 2)
+    high = share_at_most(int(events[middle].of(second[other]).sum()), n, alpha / 2)
+    shown = -math.inf
+    if 0.0 < low and high < 1.0:
+        shown = NormalDist().inv_cdf(low) - NormalDist().inv_cdf(high)
+    return Shown("sqrt(2 rho) of the noise", shown, math.sqrt(2 * float(loss.rho)))
+
+
+def _is(hits: list[tuple[int, int]], place: int) -> bool:
+    """Whether the event speaks for the side that is asked about."""
+    return hits[place][0] > hits[place][1]

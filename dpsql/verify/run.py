@@ -1,0 +1,181 @@
+"""The whole of it: random trials in several processes until the time is over, then the statistical pass.
+
+    from dpsql.verify.run import Plan, verify
+    report = verify(Plan(seconds=60))
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import gettempdir
+
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Schema
+from dpsql.verify.audit import SAMPLES, Audited, audit
+from dpsql.verify.draws import Draws
+from dpsql.verify.features import features
+from dpsql.verify.neighbors import random_pair
+from dpsql.verify.questions import random_question
+from dpsql.verify.report import Finding, Report, Trials
+from dpsql.verify.show import show_case
+from dpsql.verify.shrink import Case, shrink
+from dpsql.verify.templates import TEMPLATES
+from dpsql.verify.trial import Bench, open_bench, random_asked
+from dpsql.verify.worlds import random_schema, world_of
+
+STATEMENTS = 8
+"""Tried on one pair of databases, which costs as much to make as two or three of them."""
+MOST_FINDINGS = 10
+SHRINKING = 20.0
+"""Seconds for one failing case."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do. Without a schema's path, random ones are made. `trials` ends it before the time is over."""
+
+    path: Path | None = None
+    seconds: float = 60.0
+    trials: int | None = None
+    seed: int = 0
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    samples: int = SAMPLES
+    statistics: bool = True
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is told while it runs: a share of the whole that is done, and how many trials and findings there are."""
+
+    done: float
+    trials: int
+    findings: int
+    stage: str
+
+
+def verify(plan: Plan, tell: Callable[[Progress], None] = lambda progress: None) -> Report:
+    started = time.monotonic()
+    # Who may ask, and with which password, is nothing that trials need.
+    schema = None if plan.path is None else replace(load_schema(plan.path), analysts=())
+    with ProcessPoolExecutor(plan.workers, get_context("spawn"), _prepare) as pool:
+        trials, findings = _random_trials(pool, plan, schema, tell)
+        spent = time.monotonic() - started
+        audited = tuple(_statistics(pool, plan, tell, trials.count, len(findings))) if plan.statistics else ()
+    return Report(schema, plan.seed, trials, tuple(findings), audited, spent, time.monotonic() - started)
+
+
+# --- trials ----------------------------------------------------------------------------------------------------------
+
+
+def _random_trials(
+    pool: ProcessPoolExecutor, plan: Plan, schema: Schema | None, tell: Callable[[Progress], None]
+) -> tuple[Trials, list[Finding]]:
+    """Batches, each from a number of its own: the same numbers give the same trials again."""
+    started = time.monotonic()
+    total, findings, numbers = Trials(), list[Finding](), _numbers(plan)
+    running: set[Future[tuple[Trials, list[Finding]]]] = set()
+    while True:
+        over = time.monotonic() - started >= plan.seconds or len(findings) >= MOST_FINDINGS
+        while not over and len(running) < 2 * plan.workers:
+            number = next(numbers, None)
+            if number is None:
+                break
+            running.add(pool.submit(batch, schema, number))
+        if not running:
+            return total, findings[:MOST_FINDINGS]
+        done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+        for future in done:
+            trials, found = future.result()
+            total = total + trials
+            findings += found
+        share = (time.monotonic() - started) / plan.seconds
+        if plan.trials is not None:
+            share = max(share, total.count / plan.trials)
+        tell(Progress(min(1.0, share), total.count, len(findings), "trials"))
+
+
+def _numbers(plan: Plan) -> Iterator[int]:
+    number = plan.seed
+    while plan.trials is None or (number - plan.seed) * STATEMENTS < plan.trials:
+        yield number
+        number += 1
+
+
+_bench: list[Bench] = []
+
+
+def _prepare() -> None:
+    """Each process has its own databases, and ledgers in memory where the system has such a folder."""
+    memory = Path("/dev/shm")
+    folder = memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(gettempdir())
+    opened = open_bench(folder)
+    _bench.append(opened.__enter__())
+    _closing.append(opened)
+
+
+_closing: list[object] = []  # what keeps the bench open until the process ends
+
+
+def batch(schema: Schema | None, number: int) -> tuple[Trials, list[Finding]]:
+    """One schema, one pair of neighbors, several statements."""
+    if not _bench:
+        _prepare()
+    bench, draws = _bench[0], Draws(number)
+    world = world_of(schema if schema is not None else random_schema(draws), draws)
+    pair = random_pair(world, draws)
+    bench.load(world, pair)
+    trials, findings = Trials(), list[Finding]()
+    for place in range(STATEMENTS):
+        choices = Draws(f"{number}/{place}")
+        asked = random_asked(world, random_question(world, choices), draws)
+        outcome = bench.attempt(asked)
+        found = () if outcome.compiled is None or not outcome.releases else tuple(features(outcome.compiled))
+        trials += Trials(
+            1,
+            outcome.releases,
+            Counter({outcome.kind: 1}),
+            Counter(found),
+            Counter({outcome.refusal: 1} if outcome.kind == "refused" else {}),
+        )
+        if outcome.findings:
+            case = Case(world, pair, asked, tuple(choices.record), outcome)
+            findings.append(_finding(case, bench, number, len(findings)))
+            bench.load(world, pair)
+    return trials, findings
+
+
+def _finding(case: Case, bench: Bench, number: int, before: int) -> Finding:
+    if before == 0:  # of several in one batch the first is enough to look at
+        case = shrink(case, bench, SHRINKING)
+    return Finding(number, case.asked.sql, case.outcome.findings, show_case(case))
+
+
+# --- statistics ------------------------------------------------------------------------------------------------------
+
+
+def _statistics(
+    pool: ProcessPoolExecutor, plan: Plan, tell: Callable[[Progress], None], trials: int, findings: int
+) -> Iterator[Audited]:
+    futures = [pool.submit(audited, place, plan.samples) for place in range(len(TEMPLATES))]
+    for place, future in enumerate(futures, 1):
+        found = future.result()
+        findings += not found.holds
+        tell(Progress(place / len(futures), trials, findings, "statistics"))
+        yield found
+
+
+def audited(place: int, samples: int) -> Audited:
+    engine = ScratchEngine(1)
+    try:
+        return audit(TEMPLATES[place], ExactSampler(), engine, samples)
+    finally:
+        engine.close()

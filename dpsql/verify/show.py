@@ -1,0 +1,101 @@
+"""A failing case for people: a schema to paste, the statement, both databases and the SQL that ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Table
+from dpsql.verify.columns import moment
+from dpsql.verify.neighbors import Rows
+from dpsql.verify.shrink import Case
+from dpsql.verify.worlds import World
+
+
+def show_case(case: Case) -> str:
+    lines = [*(f"-- {finding}" for finding in case.outcome.findings), "", "-- the schema"]
+    lines += [f"-- {line}" for line in schema_lines(case.world)]
+    lines += ["", "-- the statement", f"{case.asked};", ""]
+    lines += ["-- D", *_script(case.world, case.pair.first), "", "-- D', its neighbor"]
+    lines += [*_script(case.world, case.pair.second), ""]
+    if case.outcome.compiled is not None:
+        for place, step in enumerate(case.outcome.compiled.steps, 1):
+            lines += [f"-- what runs for release {place}", f"{step.sql};", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _script(world: World, rows: Rows) -> Iterator[str]:
+    for laid in world.tables:
+        columns = ", ".join(f'"{column.name}" {column.spelled}' for column in laid.columns)
+        yield f'CREATE OR REPLACE TABLE "{laid.name}" ({columns});'
+        if rows[laid.name]:
+            yield f'INSERT INTO "{laid.name}" VALUES'
+            shown = [f"  ({', '.join(row)})" for row in rows[laid.name]]
+            yield from (f"{line}{';' if line is shown[-1] else ','}" for line in shown)
+
+
+# --- the schema, as YAML ---------------------------------------------------------------------------------------------
+
+
+def schema_lines(world: World) -> Iterator[str]:
+    privacy = world.schema.privacy
+    caps = privacy.contributions
+    known = {name: cap for name, cap in (("rows", caps.rows), ("groups", caps.groups)) if cap is not None}
+    yield "dpsql: 1"
+    yield "privacy:"
+    yield f"  neighbors: {privacy.neighbors.value}"
+    yield f"  unit: {json.dumps(privacy.unit, ensure_ascii=False)}"
+    yield f"  budget: {{epsilon: {_number(privacy.budget.epsilon)}, delta: {_number(privacy.budget.delta)}}}"
+    if known:
+        yield f"  contributions: {json.dumps(known)}"
+    yield f"  group_size: {privacy.group_size}"
+    yield "tables:"
+    for laid in world.tables:
+        yield from _table_lines(laid.table)
+
+
+def _table_lines(table: Table) -> Iterator[str]:
+    yield f"  {json.dumps(table.name, ensure_ascii=False)}:"
+    match table.unit:
+        case None:
+            yield "    public: true"
+        case RowUnit():
+            yield "    unit: row"
+        case OwnUnit(column):
+            yield f"    unit: {json.dumps(column, ensure_ascii=False)}"
+        case ForeignUnit(column, target, key):
+            yield f"    unit: {json.dumps({column: f'{target}.{key}'}, ensure_ascii=False)}"
+    if table.unique:
+        yield f"    unique: {json.dumps([list(key) for key in table.unique], ensure_ascii=False)}"
+    yield "    columns:"
+    for column in table.columns:
+        yield f"      {json.dumps(column.name, ensure_ascii=False)}: {_column(column)}"
+
+
+def _number(number: Fraction) -> str:
+    """Exactly; as a fraction where no decimal is."""
+    with localcontext(Context(prec=800)):
+        written = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{written:f}" if Fraction(written) == number else f"{number.numerator}/{number.denominator}"
+
+
+def _column(column: Column) -> str:
+    """Numbers, dates and values as text, which the loader reads exactly."""
+    domain, written = column.domain, {"type": str(column.type)}
+    parts = [f"{name}: {json.dumps(value)}" for name, value in written.items()]
+    if domain.bounded:
+        ends = [moment(end, column.type) if column.type.is_time else _number(end) for end in domain.bounds]
+        parts.append(f"bounds: {json.dumps(ends)}")
+    if domain.values is not None and str(column.type) != "boolean":
+        parts.append(f"values: {json.dumps([str(value) for value in domain.values], ensure_ascii=False)}")
+    if column.grid is not None:
+        parts.append(f"grid: {json.dumps(_number(column.grid))}")
+    if column.null_group:
+        parts.append("nullable: true")
+    if str(column.type) == "text":
+        parts.append(f"max_length: {column.max_length}")
+    return "{" + ", ".join(parts) + "}"
+
+

@@ -1,0 +1,193 @@
+"""One trial: a statement, asked through a real session, on two neighboring databases at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dpsql import versions
+from dpsql.calibrate import Noise
+from dpsql.compile import Compiled, compile_query
+from dpsql.dataset import Dataset, dataset_account
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.errors import DataError, EngineFailed, Error, InternalError
+from dpsql.ledger.base import Binding, Ledger
+from dpsql.ledger.sqlite import open_ledger
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.public_facts import find_facts
+from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.model import Resolved, Schema
+from dpsql.session import Session
+from dpsql.verify.claims import undercharged
+from dpsql.verify.draws import Draws
+from dpsql.verify.neighbors import Pair
+from dpsql.verify.witness import Witness
+from dpsql.verify.worlds import World
+
+NOW = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
+THREADS = 4
+"""Of the database that holds the same rows in another order."""
+_NEVER = 1 << 30
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement and what its session was set to."""
+
+    sql: str
+    epsilon: Fraction
+    delta: Fraction
+    rows: int | None
+    groups: int | None
+    noise: Noise | None
+
+    def __str__(self) -> str:
+        noise = "auto" if self.noise is None else self.noise.value
+        settings = [f"SET epsilon = {self.epsilon}", f"SET delta = {float(self.delta):.1g}", f"SET noise = {noise}"]
+        caps = (("contributions.rows", self.rows), ("contributions.groups", self.groups))
+        settings += [f"SET {name} = {cap}" for name, cap in caps if cap is not None]
+        return ";\n".join((*settings, self.sql))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`kind`: answered, refused, or failed (in post-processing, for a released value). `refusal` says why."""
+
+    kind: str
+    releases: int = 0
+    refusal: str = ""
+    findings: tuple[str, ...] = ()
+    compiled: Compiled | None = field(default=None, repr=False)
+
+
+def random_asked(world: World, sql: str, draws: Draws) -> Asked:
+    """Caps as the owner set them or lower; small epsilons make grids coarser."""
+    caps = world.schema.privacy.contributions
+    return Asked(
+        sql,
+        epsilon=draws.choice((Fraction(1), Fraction(1, 1000), Fraction(1, 50), Fraction(1, 2), Fraction(10))),
+        delta=Fraction(1, 10 ** draws.between(3, 9)),
+        rows=_lowered(caps.rows, draws),
+        groups=_lowered(caps.groups, draws),
+        noise=draws.choice((None, Noise.GAUSSIAN, Noise.LAPLACE)),
+    )
+
+
+def _lowered(cap: int | None, draws: Draws) -> int | None:
+    """Mostly few, so that a made-up unit can have more."""
+    return None if cap is None else draws.between(1, min(cap, 5))
+
+
+class Bench:
+    """Databases and ledgers that trials share: a world is loaded, then statements are tried on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ledgers: dict[tuple[Binding, object], Ledger] = {}
+        self.witness = Witness(ScratchEngine(1), ScratchEngine(1), ScratchEngine(THREADS))
+        self._resolved: Resolved | None = None
+        self._ledger: Ledger | None = None
+
+    def close(self) -> None:
+        self.witness.close()
+        for ledger in self._ledgers.values():
+            ledger.close()
+
+    def load(self, world: World, pair: Pair) -> None:
+        """The pair becomes the next data version: what was answered on others is not found again."""
+        self.witness.load(world, pair)
+        schema = replace(world.schema, ledger=f"sqlite://{self._folder / 'ledger'}")
+        ledger = self._ledger_for(world)
+        version = self._register(schema, ledger)
+        facts = {
+            laid.name: find_facts(laid.table, laid.table.source, world.physical[laid.name], self.witness.one.ask)
+            for laid in world.public
+        }
+        sources = {laid.name: laid.table.source for laid in world.tables}
+        self._resolved = Resolved(schema, version, sources, world.physical, schema_hash(schema), facts)
+        self._ledger = ledger
+
+    def forget(self) -> None:
+        """What was answered is not found again: the same rows become the next data version."""
+        assert self._resolved is not None and self._ledger is not None
+        self._resolved = replace(self._resolved, version=self._register(self._resolved.schema, self._ledger))
+
+    def _register(self, schema: Schema, ledger: Ledger) -> int:
+        return ledger.register_version(versions.identify(schema, versions.expand_sources(schema)), "{}")
+
+    def _ledger_for(self, world: World) -> Ledger:
+        privacy = world.schema.privacy
+        binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
+        account = dataset_account(world.schema)
+        known = self._ledgers.get((binding, account))
+        if known is None:
+            path = self._folder / f"{len(self._ledgers)}.ledger"
+            known = open_ledger(f"sqlite://{path}", binding, account, failures=_NEVER, dataset_failures=_NEVER)
+            self._ledgers[(binding, account)] = known
+        return known
+
+    def attempt(self, asked: Asked) -> Outcome:
+        """Ask, and say what broke: on the databases as they are loaded."""
+        session = self._session(asked)
+        try:
+            compiled = compile_query(asked.sql, session.dataset.resolved, session.settings.statement, now=NOW)
+        except Error as error:
+            return _refused(error)
+        self.witness.expect(compiled)
+        failure = _said(session, asked.sql)
+        findings = [*undercharged(compiled), *self.witness.findings, *failure.findings]
+        return replace(failure, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
+
+    def _session(self, asked: Asked) -> Session:
+        assert self._resolved is not None and self._ledger is not None
+        sampler = ExactSampler(Draws(asked.sql).bits)  # the same noise again, so that holes are the same again
+        session = Session(Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: NOW)
+        session.set("epsilon", str(asked.epsilon))
+        session.set("delta", str(asked.delta))
+        if asked.rows is not None:
+            session.set("contributions.rows", str(asked.rows))
+        if asked.groups is not None:
+            session.set("contributions.groups", str(asked.groups))
+        session.set("noise", "auto" if asked.noise is None else asked.noise.value)
+        return session
+
+
+def _said(session: Session, sql: str) -> Outcome:
+    """What the analyst gets. A failure after the charge, or one that is not in our words, is a finding."""
+    before = session.budget()
+    try:
+        session.execute(sql)
+    except DataError as error:  # of post-processing: a function of released values
+        return Outcome("failed", refusal=error.message)
+    except EngineFailed:
+        return Outcome("failed", findings=() if session.dataset.engine.findings else ("the run failed",))  # type: ignore[attr-defined]
+    except InternalError as error:
+        return Outcome("failed", findings=(f"InternalError: {error.message}",))
+    except Error as error:
+        spent = session.budget().charges != before.charges
+        return Outcome("failed", findings=(f"refused after the charge: {error.message}",)) if spent else _refused(error)
+    except Exception as error:
+        return Outcome("failed", findings=(f"{type(error).__name__}: {error}",))
+    return Outcome("answered")
+
+
+def _refused(error: Error) -> Outcome:
+    if isinstance(error, InternalError):
+        return Outcome("failed", findings=(f"InternalError: {error.message}",))
+    return Outcome("refused", refusal=error.message)
+
+
+@contextmanager
+def open_bench(within: Path | None = None) -> Iterator[Bench]:
+    with TemporaryDirectory(prefix="dpsql-verify-", dir=within) as folder:
+        bench = Bench(Path(folder))
+        try:
+            yield bench
+        finally:
+            with suppress(Error):
+                bench.close()
