@@ -47,6 +47,7 @@ class Dataset:
             self.runs.finish()
         finally:
             self.engine.close()
+            self.runs.finish(patience=1)  # those that were stopped; Python ends badly while the driver is at work
             self.ledger.close()
 
 

@@ -131,11 +131,10 @@ class Runs:
             _note(run, account)
         return self._wait(run, ticket)
 
-    def finish(self) -> None:
-        """Wait until nothing runs."""
+    def finish(self, patience: float | None = None) -> None:
+        """Wait until nothing runs, or for so many seconds."""
         with self._changed:
-            while self._under_way:
-                self._changed.wait()
+            self._changed.wait_for(lambda: not self._under_way, patience)
 
     def is_own_thread(self) -> bool:
         with self._changed:

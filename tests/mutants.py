@@ -43,6 +43,10 @@ CHOICE = ("tests/property/test_choice.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
+RUNS = ("tests/unit/test_runs.py",)
+ENGINE = ("tests/unit/engines/test_engine_duckdb.py",)
+FILE = ("tests/unit/ledger/test_ledger_file.py",)
+SEALED = ("tests/unit/test_exact.py",)
 
 
 @dataclass(frozen=True)
@@ -273,6 +277,40 @@ MUTANTS = (
            WIDE),
     mutant("units that count as one are selected as weighted ones", "plan/nodes.py",
            "return self.limit is not None and not self.one_row", "return True", WIDE),
+    mutant("that a run has ended is seen at once", "runs.py",
+           "            self._hold(run.start)\n", "", RUNS),
+    mutant("the grid begins at the end of a run", "runs.py",
+           "            elapsed = self._clock.now() - start\n", "            elapsed = 0\n", RUNS),
+    mutant("what is stored is seen before its run has ended", "runs.py",
+           "            if run is None:\n                return None\n",
+           "            if True:\n                return None\n", RUNS),
+    mutant("two who ask are two runs", "runs.py",
+           "run = self._under_way.get(job.release) or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
+    mutant("what was stored meanwhile is run again", "runs.py",
+           "        if body is not None:\n            return Outcome(body)\n", "", RUNS),
+    mutant("who waits for another's run has no failure", "runs.py",
+           "for account in told if outcome.failure else ():",
+           "for account in told[:1] if outcome.failure else ():", RUNS),
+    mutant("a failure is counted for each time that it was asked for", "runs.py",
+           "    if account not in run.asked:\n", "    if True:\n", RUNS),
+    Mutant("an error of a run is passed on with its frames", (
+        Edit("runs.py", "hint=error.hint, sqlstate=error.sqlstate)",
+             "hint=error.hint, sqlstate=error.sqlstate).with_traceback(error.__traceback__)"),
+        Edit("runs.py", "return Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT), failure=True)\n    except",
+             "return Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT).with_traceback(error.__traceback__), "
+             "failure=True)\n    except"),
+    ), RUNS),
+    mutant("closing is a failure", "runs.py",
+           "    except BaseException:  # the engine was closed, which is nobody's failure\n",
+           "    except BaseException:\n"
+           "        return Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT), failure=True)\n"
+           "    except BaseException:\n", RUNS),
+    mutant("a run past its time is nobody's failure", "engines/duckdb.py",
+           "        if late.is_set():\n", "        if False:\n", ENGINE),
+    mutant("a ledger that others can read is opened", "private_files.py",
+           "    if mode & 0o077:\n", "    if mode & 0o033:\n", FILE),
+    mutant("exact rows can be copied", "exact.py",
+           "__copy__ = __deepcopy__ = _refuse", "_other = _refuse; __deepcopy__ = lambda self, _: self", SEALED),
     mutant("a type whose cast is not total is registered", "versions.py",
            "if _READABLE.fullmatch(spelled) is None:", "if False:", WIDE),
 )  # fmt: skip

@@ -253,3 +253,11 @@ def test_the_module_runs(tmp_path):
 def test_the_entry_point_is_declared():
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'dpsql = "dpsql.cli:main"' in text
+
+
+def test_the_owners_log_is_hers_alone(tmp_path):
+    """It may hold private values."""
+    log = tmp_path / "dpsql.log"
+    environment = {**os.environ, "DPSQL_LOG": str(log)}
+    subprocess.run([sys.executable, "-m", "dpsql", "budget", "nosuch.yaml"], env=environment, capture_output=True)
+    assert log.stat().st_mode & 0o777 == 0o600
