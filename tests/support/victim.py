@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import Error
+from dpsql.privacy.sampling import ExactSampler
 from dpsql.session import Parameter, Session
 
 ROWS, GROUPS = 3, 3
@@ -83,7 +85,7 @@ tables:
 
 TABLES = """
 SET TimeZone = 'UTC';
-CREATE TABLE people (pid BIGINT, age INTEGER, sex VARCHAR, born DATE);
+CREATE TABLE people (pid BIGINT, age INTEGER, sex VARCHAR, born DATE, hidden VARCHAR DEFAULT 'not in the schema');
 CREATE TABLE visits (
   vid BIGINT, pid BIGINT, kind VARCHAR, ward VARCHAR, note VARCHAR, n INTEGER, i INTEGER, big BIGINT, huge HUGEINT,
   x DOUBLE, w DOUBLE, r REAL, c DECIMAL(10,2), z DECIMAL(38,10), d DATE, f DATE, p TIMESTAMP, q TIMESTAMP,
@@ -92,10 +94,11 @@ CREATE TABLE texts (pid BIGINT, i VARCHAR, n VARCHAR, x VARCHAR, c VARCHAR, d VA
   ok VARCHAR, u VARCHAR);
 CREATE TABLE kinds (kind VARCHAR, rank INTEGER);
 INSERT INTO kinds VALUES ('a', 1), ('b', 2), ('c', 3);
+CREATE TABLE secret AS SELECT 7::BIGINT AS pid, 'not in the schema' AS word;
 """
 
 CROWD = """
-INSERT INTO people SELECT i, i % 90, ['f',
+INSERT INTO people (pid, age, sex, born) SELECT i, i % 90, ['f',
 'm'][1 + i % 2], DATE '1960-01-01' + (i * 17)::INTEGER FROM range(50, {0}) r(i);
 INSERT INTO visits SELECT i, i // 2, ['a', 'b',
 'c'][1 + i % 3], 'w' || i % 4, 'fine ' || i % 5, i % 100, i % 1000, i, i,
@@ -110,7 +113,7 @@ INSERT INTO texts SELECT i, '1', '2', '3.5', '4.25', '2022-01-01', '2022-01-01 1
 
 HUGEST = 2**127 - 1
 WORST = f"""
-INSERT INTO people VALUES (7, 2147483647, '?', '5877642-06-25 (BC)');
+INSERT INTO people (pid, age, sex, born) VALUES (7, 2147483647, '?', '5877642-06-25 (BC)');
 INSERT INTO visits VALUES
 (1, 7, '?', '20000-01-01', repeat('a', 2000), 2147483647, 2147483647, {2**63 - 1}, {HUGEST}, 'nan', 'nan', 'nan',
  99999999.99, 9999999999999999999999999999.9999999999, '5881580-07-10', 'infinity', '294247-01-10 04:00:54.775806',
@@ -145,19 +148,20 @@ class Neighbors:
     small: Session
 
 
-def open_side(folder: Path, rows: str, schema: str = SCHEMA) -> Session:
-    folder.mkdir()
-    (folder / "data.yaml").write_text(schema, encoding="utf-8")
+def open_side(folder: Path, rows: str, quiet: bool = False) -> Session:
+    """`quiet` is without noise: for what an attacker would see if there were none."""
+    folder.mkdir(parents=True)
+    (folder / "data.yaml").write_text(SCHEMA, encoding="utf-8")
     with duckdb.connect(str(folder / "data.duckdb")) as db:
         db.execute(TABLES + rows)
-    return Session(open_dataset(folder / "data.yaml"))
+    return Session(open_dataset(folder / "data.yaml"), sampler=Silence() if quiet else ExactSampler())
 
 
 @contextmanager
-def neighbors(folder: Path) -> Iterator[Neighbors]:
+def neighbors(folder: Path, quiet: bool = False) -> Iterator[Neighbors]:
     crowd = CROWD.format(650)
     sides = (("without", crowd), ("with", crowd + WORST), ("small", CROWD.format(110)))
-    sessions = [open_side(folder / name, rows) for name, rows in sides]
+    sessions = [open_side(folder / name, rows, quiet) for name, rows in sides]
     yield Neighbors(*sessions)
     for session in sessions:
         session.dataset.close()
@@ -165,12 +169,15 @@ def neighbors(folder: Path) -> Iterator[Neighbors]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that an analyst sees but noise: the kind of answer, an error in full, columns with their types, the loss."""
+    """All that an analyst sees but noise: the kind of answer, an error in full, columns with their types.
+
+    `charges` counts those of a refusal: what is answered is free where it was asked before.
+    """
 
     kind: str
     text: str = ""
     columns: tuple[tuple[str, str], ...] = ()
-    loss: object = None
+    charges: int = 0
     notices: tuple[str, ...] = ()
 
 
@@ -180,10 +187,10 @@ def outcome(session: Session, sql: str, parameters: tuple[Parameter, ...] = ()) 
         answer = session.execute(sql, parameters)
     except Error as error:
         charged = session.budget().charges - before
-        return Outcome(type(error).__name__, f"{error.sqlstate} {error}", loss=charged)
+        return Outcome(type(error).__name__, f"{error.sqlstate} {error}", charges=charged)
     columns = tuple((column.name, column.spelling) for column in answer.columns)
     fixed = tuple(notice for notice in answer.notices if not notice.startswith("the noise is wider"))
-    return Outcome("answered", "", columns, answer.loss, fixed)
+    return Outcome("answered", "", columns, notices=fixed)
 
 
 def assert_alike(both: Neighbors, sql: str, parameters: tuple[Parameter, ...] = ()) -> Outcome:
@@ -191,7 +198,7 @@ def assert_alike(both: Neighbors, sql: str, parameters: tuple[Parameter, ...] = 
     said, heard = (outcome(side, sql, parameters) for side in (both.without, both.with_victim))
     assert said == heard, sql
     assert said.kind not in ("EngineFailed", "InternalError", "AccountSuspended"), (sql, said)
-    assert said.kind in ("answered", "DataError") or said.loss == 0, f"a refusal was charged: {sql}"
+    assert said.kind in ("answered", "DataError") or said.charges == 0, f"a refusal was charged: {sql}"
     return said
 
 
@@ -203,5 +210,12 @@ def assert_answered(both: Neighbors, sql: str, parameters: tuple[Parameter, ...]
 def assert_refused(both: Neighbors, sql: str, parameters: tuple[Parameter, ...] = ()) -> Outcome:
     said = assert_alike(both, sql, parameters)
     assert said.kind != "answered", sql
-    assert said.loss == 0, sql
+    assert said.charges == 0, sql
     return said
+
+
+def exact(session: Session, sql: str) -> dict[tuple[object, ...], tuple[int, ...]]:
+    """The cells of a statement's one release, before noise."""
+    (step,) = session.compiled(sql, ()).steps
+    revealed = session.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
+    return {key: tuple(int(cell[row]) for cell in revealed.cells) for row, key in enumerate(revealed.keys)}

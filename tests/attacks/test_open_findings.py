@@ -1,0 +1,60 @@
+"""Attacks that still succeed: each demands what is right, and is expected to fail until it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+
+import pytest
+from support.victim import Neighbors, assert_alike, assert_answered, assert_refused
+from support.victim import neighbors as opened
+
+from dpsql.errors import Error
+
+MOST_SECONDS = 1.0
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
+    with opened(tmp_path_factory.mktemp("findings")) as sides:
+        yield sides
+
+
+@pytest.mark.xfail(strict=True, raises=OverflowError, reason="a noisy sum beyond the largest double has no float")
+@pytest.mark.parametrize("measure", ["SUM(CLIP(w, 1e308, 1.0000001e308))", "VAR_POP(CLIP(w, -1e308, 1e308))"])
+def test_a_release_that_no_double_holds_is_answered(both: Neighbors, measure: str) -> None:
+    """It was charged and stored, but Python's OverflowError is all that the analyst gets, however often she asks."""
+    assert_alike(both, f"SELECT {measure} FROM visits")
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="squares of bounds beyond the largest double have no literal")
+def test_squares_of_bounds_that_no_double_holds_are_refused(both: Neighbors) -> None:
+    own = "SELECT pid, STDDEV(CLIP(w, -1e308, 1e308)) AS s FROM visits GROUP BY pid"
+    assert_alike(both, f"SELECT SUM(CLIP(s, 0, 5)) FROM ({own}) t")
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="Python writes no whole number of more than 4,300 digits")
+def test_a_parameter_with_too_many_digits_is_refused(both: Neighbors) -> None:
+    assert_refused(both, "SELECT COUNT(*) FROM visits WHERE n = ?", (10**5000,))
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="digits are read in time that grows with their square")
+@pytest.mark.parametrize("digits", ["literal", "parameter", "option"])
+def test_no_number_takes_the_machine(both: Neighbors, digits: str) -> None:
+    """A statement may have a million characters, and a parameter any number: 10^7 digits took more than ten minutes."""
+    many, began = 200_000, time.monotonic()
+    asked: dict[str, tuple[str, tuple[Decimal, ...]]] = {
+        "literal": (f"SELECT COUNT(*) FROM visits WHERE n = {'9' * many}", ()),
+        "parameter": ("SELECT COUNT(*) FROM visits WHERE n = ?", (Decimal(f"1e{many}"),)),
+        "option": (f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.{'3' * many}) COUNT(*) FROM visits", ()),
+    }
+    with suppress(Error):
+        both.without.explain(*asked[digits])
+    assert time.monotonic() - began < MOST_SECONDS
+
+
+@pytest.mark.xfail(strict=True, reason="the parentheses of a sub-select that is a column without a name are lost")
+def test_a_sub_select_over_public_rows_may_be_a_column(both: Neighbors) -> None:
+    assert_answered(both, "SELECT COUNT(*), (SELECT MAX(rank) FROM kinds) FROM visits")
