@@ -48,7 +48,7 @@ from dpsql.sql.commands import (
     TransactionCommand,
     read_command,
 )
-from dpsql.sql.parse import Parameter
+from dpsql.sql.parse import Parameter, literal
 from dpsql.sql.render_rows import render_source
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT, Type
@@ -168,7 +168,7 @@ class Session:
 
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
-        compiled = self._compile(sql, parameters)
+        compiled = self.compiled(sql, parameters)
         columns = self._outputs(compiled)
         explained = explain(compiled, self.dataset.engine.name, [(c.name, _type_text(c)) for c in columns])
         return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
@@ -183,18 +183,19 @@ class Session:
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
-        return self._outputs(self._compile(sql, parameters))
+        return self._outputs(self.compiled(sql, parameters))
 
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    def _compile(self, sql: str, parameters: Sequence[Parameter]) -> Compiled:
+    def compiled(self, sql: str, parameters: Sequence[Parameter] = ()) -> Compiled:
+        """The statement as it would run. Free."""
         now = self.clock()
         timed = any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
-        # By their text: 1.0 and 1.00 are equal numbers but other literals.
-        values = tuple((type(p), repr(p)) for p in parameters)
+        # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
+        values = tuple(literal(parameter) for parameter in parameters)
         key = (sql, values, self.settings.statement, self._who, now if timed else None)
         known = self._compiled.get(key)
         if known is not None:
@@ -207,7 +208,7 @@ class Session:
         return compiled
 
     def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        compiled = self._compile(sql, parameters)
+        compiled = self.compiled(sql, parameters)
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         public = [self._public(read) for read in compiled.reads]
         releases, charged = self._releases(compiled, public)

@@ -28,6 +28,10 @@ MOST_TOKENS = 50_000
 MOST_DEPTH = 200
 """sqlglot overflows the stack at some 300 parentheses."""
 
+MOST_DIGITS = 1_000
+"""Of a number that is a parameter, on either side of the point: 1E+1000000 written out took 39 s to read."""
+MOST_BITS = 3_000  # 903 digits: Python itself writes out 4,300
+
 Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
@@ -206,7 +210,7 @@ def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
         )
     bound = list(tokens)
     for place, parameter in zip(places, parameters, strict=True):
-        bound[place] = _retyped(tokens[place], *_literal(parameter))
+        bound[place] = _retyped(tokens[place], *literal(parameter))
     return bound
 
 
@@ -214,33 +218,39 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _literal(parameter: Parameter) -> tuple[TokenType, str]:
+def literal(parameter: Parameter) -> tuple[TokenType, str]:
+    """A parameter as a token. Its text is the built-in type's own: numpy's float64 and others say something else."""
     match parameter:
         case None:
             return TokenType.NULL, "NULL"
         case bool():
             return (TokenType.TRUE, "TRUE") if parameter else (TokenType.FALSE, "FALSE")
         case int():
-            return TokenType.NUMBER, str(parameter)
+            if int.bit_length(parameter) > MOST_BITS:
+                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
+            return TokenType.NUMBER, int.__repr__(parameter)
         case float():
             if not math.isfinite(parameter):
                 raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
-            return TokenType.NUMBER, repr(parameter)
+            return TokenType.NUMBER, float.__repr__(parameter)
         case Decimal():
-            if not parameter.is_finite():
+            if not Decimal.is_finite(parameter):
                 raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
-            return TokenType.NUMBER, f"{parameter:f}"
+            if abs(Decimal.adjusted(parameter)) > MOST_DIGITS or len(Decimal.as_tuple(parameter).digits) > MOST_DIGITS:
+                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
+            return TokenType.NUMBER, Decimal.__format__(parameter, "f")
         case str():
-            if "\x00" in parameter:
+            text = str.__str__(parameter)
+            if "\x00" in text:
                 raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
-            if _holds_half(parameter):
+            if _holds_half(text):
                 raise ProgrammingError("a parameter holds half of a character", sqlstate="22021")
-            return TokenType.STRING, parameter
+            return TokenType.STRING, text
         case dt.datetime():
-            return TokenType.STRING, parameter.isoformat(" ")
+            return TokenType.STRING, dt.datetime.isoformat(parameter, " ")
         case dt.date():
-            return TokenType.STRING, parameter.isoformat()
+            return TokenType.STRING, dt.date.isoformat(parameter)
     item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
-    if callable(item) and getattr(parameter, "ndim", None) == 0:
-        return _literal(item())
+    if callable(item) and getattr(parameter, "ndim", None) == 0 and not hasattr(value := item(), "item"):
+        return literal(value)
     raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")
