@@ -36,6 +36,9 @@ PAID = ("tests/property/test_paid_first.py",)
 CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
 ATTACKS = ("tests/attacks/test_found_in_rows.py",)
 WIDE = ("tests/attacks/test_found_in_joins.py",)
+CHANNELS = ("tests/attacks/test_channels.py",)
+TRAPS = ("tests/attacks/test_traps.py",)
+PRICES = ("tests/attacks/test_traps_of_prices.py",)
 HOLES = ("tests/unit/post/test_post_holes.py",)
 LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
@@ -313,6 +316,20 @@ MUTANTS = (
            "__copy__ = __deepcopy__ = _refuse", "_other = _refuse; __deepcopy__ = lambda self, _: self", SEALED),
     mutant("a type whose cast is not total is registered", "versions.py",
            "if _READABLE.fullmatch(spelled) is None:", "if False:", WIDE),
+    # --- what an attacker would try first
+    mutant("a year that Python cannot say is a key", EXPR,
+           "return _within_python(sql, expr.type) if expr.arg.type == TEXT else sql", "return sql",
+           (*CHANNELS, "-k", "casts")),
+    mutant("rows may be cut into no tiles", "sql/windows.py",
+           'least = 1 if what in ("NTILE", "NTH_VALUE()") else 0', "least = 0", (*CHANNELS, "-k", "frames")),
+    mutant("groups stand in the engine's order", RENDER,
+           "\\nORDER BY {', '.join(order)}\"", "{' ' * len(order)}\"", (*PRICES, "-k", "trap_20")),
+    mutant("the analyst may draw", "sql/sandboxed.py", '"random", "scan_arrow_ipc"', '"scan_arrow_ipc"',
+           (*TRAPS, "-k", "trap_06")),
+    mutant("epsilon may be negative", "settings.py", "if not 0 < number <= 10**6:", "if not number <= 10**6:",
+           (*PRICES, "-k", "trap_11")),
+    mutant("delta may be one", "settings.py", "if not 0 <= number < 1:", "if not 0 <= number <= 1:",
+           (*PRICES, "-k", "trap_11")),
 )  # fmt: skip
 
 

@@ -144,8 +144,8 @@ NAMES = sorted(duckdb.execute("SELECT DISTINCT function_name, function_type FROM
 SPELLINGS = {
     "ceiling", "century", "char_length", "character_length", "date_part", "datediff", "datesub", "day", "dayofmonth",
     "dayofweek", "dayofyear", "decade", "hour", "instr", "isodow", "isoyear", "lcase", "len", "microsecond",
-    "millennium", "millisecond", "minute", "mod", "month", "pi", "position", "pow", "quarter", "regexp_extract", "regexp_matches",
-    "second", "substr", "try_strptime", "ucase", "week", "weekday", "weekofyear", "year",
+    "millennium", "millisecond", "minute", "mod", "month", "pi", "position", "pow", "quarter", "regexp_extract",
+    "regexp_matches", "second", "substr", "try_strptime", "ucase", "week", "weekday", "weekofyear", "year",
 }  # fmt: skip
 """Other names of accepted functions."""
 ENVIRONMENT = {
