@@ -1,0 +1,207 @@
+"""Getting more than was paid for: by failing, stopping, racing, or clocks that are turned back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import kill_at
+from support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
+
+from dpsql.session import Session
+
+COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
+STAGED = "SELECT COUNT(*) FROM visits WHERE n > (SELECT AVG(n) FROM visits)"
+TESTS = Path(__file__).resolve().parent.parent
+
+
+def bodies(path: Path) -> list[tuple[int, bytes | None]]:
+    """What the ledger holds for sale: releases and their bodies."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        rows = db.execute("SELECT id, body FROM release ORDER BY id").fetchall()
+    db.close()
+    return rows
+
+
+def new(folder: Path, name: str = "h", **named: Any) -> Session:
+    return build(folder, name, schema_text(name, **named), DATA)
+
+
+# --- stopping at every step ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["after purchase", "noise", "before store", "after store", "after bind_holes"])
+def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(tmp_path: Path, step: str) -> None:
+    sql = STAGED if "bind" in step else COUNT
+    session = new(tmp_path)
+    price = sum(one.loss.rho for one in session.compiled(sql, ()).steps)
+    session.dataset.close()
+    command = [sys.executable, "-m", "support.kill_at", str(tmp_path / "h.yaml"), step, sql, "0"]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"})  # fmt: skip
+    assert done.returncode == -9, done.stderr
+    stored = bodies(tmp_path / "h.ledger")
+    session = reopen(tmp_path / "h.yaml")
+    assert spent(session)[1] == (0 if step == "before purchase" else price)
+    first = session.execute(sql).rows
+    assert spent(session)[1] == price, "asking again redeems the charge"
+    after = bodies(tmp_path / "h.ledger")
+    assert [(id_, body) for id_, body in after if (id_, body) in stored or body] == after
+    for id_, body in stored:
+        assert body is None or (id_, body) in after, "what was stored is never replaced"
+    assert reopen(tmp_path / "h.yaml").execute(sql).rows == first
+    assert bodies(tmp_path / "h.ledger") == after and spent(session)[1] == price
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def fail() -> None:
+    raise MemoryError("row 7 is too large")
+
+
+@pytest.mark.parametrize("stop", [interrupt, fail])
+@pytest.mark.parametrize("step", kill_at.STEPS)
+def test_stopped_at_a_step_the_question_is_paid_for_once_and_answered_once(
+    tmp_path: Path, step: str, stop: Callable[[], None]
+) -> None:
+    session = new(tmp_path)
+    price = session.compiled(COUNT, ()).steps[0].loss.rho
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at.around(step, stop, patch.setattr)
+        with pytest.raises(BaseException) as caught:
+            session.execute(COUNT)
+    assert "row 7" not in str(caught.value) or step in ("post", "before purchase", "after purchase", "before store",
+        "after store")
+    assert spent(session)[1] in ((0,) if step == "before purchase" else (price,))
+    stored = dict(bodies(tmp_path / "h.ledger"))
+    first = session.execute(COUNT).rows
+    assert spent(session)[1] == price
+    after = dict(bodies(tmp_path / "h.ledger"))
+    assert len(after) == 1 and all(after[id_] == body for id_, body in stored.items() if body is not None)
+    assert session.execute(COUNT).rows == first and dict(bodies(tmp_path / "h.ledger")) == after
+
+
+def test_an_error_after_the_noise_neither_refunds_nor_draws_again(tmp_path: Path) -> None:
+    """An attacker makes post-processing fail on what she does not like, and asks again."""
+    session = new(tmp_path)
+    sql = "SELECT CASE WHEN COUNT(*) > {} THEN error('again') ELSE COUNT(*) END FROM visits"
+    assert "not available" in outcome(session, sql.format(0)) and session.budget().charges == 0
+    sql = "SELECT CAST(CASE WHEN COUNT(*) > {} THEN 'x' ELSE '1' END AS INTEGER) FROM visits"
+    said = {outcome(session, sql.format(bound)).split(":")[0] for bound in (-100000, 100000, -100000, 0)}
+    assert said == {"DataError", "answered"}
+    assert session.budget().charges == 1
+    assert len(bodies(tmp_path / "h.ledger")) == 1
+    session.timeout = 0.000001
+    outcome(session, "SELECT COUNT(*) * 2 FROM visits")
+    session.timeout = 60
+    assert session.budget().charges == 1
+
+
+def test_an_error_between_stages_draws_nothing_again(tmp_path: Path) -> None:
+    session = new(tmp_path)
+    sql = "SELECT COUNT(*) FROM visits WHERE ward = (SELECT ward FROM visits GROUP BY ward)"
+    for _ in range(3):
+        assert outcome(session, sql).startswith("DataError")
+    assert session.budget().charges == 1
+    assert [body is not None for _, body in bodies(tmp_path / "h.ledger")] == [True, False]
+    price = sum(step.loss.rho for step in session.compiled(sql, ()).steps)
+    assert spent(session)[1] == price, "both steps are paid for, though the second never ran"
+
+
+# --- at once ---------------------------------------------------------------------------------------------------------
+
+
+def test_threads_at_once_get_one_answer_for_one_charge(tmp_path: Path) -> None:
+    sessions = [new(tmp_path), *(reopen(tmp_path / "h.yaml") for _ in range(7))]
+    start = threading.Barrier(len(sessions))
+
+    def ask(session: Session) -> str:
+        start.wait(timeout=30)
+        return repr(sorted(session.execute(COUNT).rows))
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        seen = set(pool.map(ask, sessions))
+    assert len(seen) == 1
+    assert sessions[0].budget().charges == 1 and len(bodies(tmp_path / "h.ledger")) == 1
+
+
+def test_threads_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
+    session = new(tmp_path, epsilon="3", delta="1e-5")
+    others = [reopen(tmp_path / "h.yaml") for _ in range(4)]
+
+    def drain(place: int) -> list[str]:
+        return [outcome(others[place], f"SELECT COUNT(*) FROM visits WHERE n <> {place * 100 + i}") for i in range(8)]
+
+    with ThreadPoolExecutor(4) as pool:
+        said = [one for found in pool.map(drain, range(4)) for one in found]
+    balance = session.budget()
+    assert balance.spent_rho <= balance.limit_rho and balance.charges == said.count("answered") < len(said)
+    session.dataset.ledger.verify_chain(session._account)
+
+
+DRAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from support.attacking import outcome, reopen
+from pathlib import Path
+session = reopen(Path(sys.argv[2]))
+print(sum(outcome(session, f"SELECT COUNT(*) FROM visits WHERE n <> {sys.argv[3]}{i}") == "answered" for i in range(8)))
+"""
+
+
+def test_processes_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
+    session = new(tmp_path, epsilon="3", delta="1e-5")
+    runs = [subprocess.Popen([sys.executable, "-c", DRAIN, str(TESTS), str(tmp_path / "h.yaml"), str(n)],
+                             stdout=subprocess.PIPE, text=True, cwd=TESTS.parent) for n in (1, 2)]  # fmt: skip
+    answered = sum(int(run.communicate(timeout=60)[0]) for run in runs)
+    balance = session.budget()
+    assert balance.spent_rho <= balance.limit_rho
+    assert balance.charges == answered < 16
+
+
+# --- clocks ----------------------------------------------------------------------------------------------------------
+
+NOW = "SELECT COUNT(*) FROM visits WHERE day < CURRENT_DATE"
+MOMENT = "SELECT COUNT(*) FROM visits WHERE CAST(day AS timestamp) < CAST(now() AS timestamp)"
+
+
+def at(session: Session, *when: int) -> Session:
+    session.clock = lambda: dt.datetime(*when, tzinfo=dt.UTC)  # type: ignore[arg-type,misc]
+    return session
+
+
+def test_a_clock_that_is_turned_back_gives_no_second_draw(tmp_path: Path) -> None:
+    session = at(new(tmp_path), 2024, 6, 1)
+    first = session.execute(NOW).rows
+    assert at(session, 2024, 6, 1, 12).execute(NOW).rows == first, "the same day is the same question"
+    at(session, 2024, 6, 2).execute(NOW)
+    assert at(session, 2024, 6, 1).execute(NOW).rows == first
+    assert session.budget().charges == 2
+    draws = {tuple(at(session, 2024, 6, 1, 0, 0, second).execute(MOMENT).rows) for second in range(5)}
+    assert session.budget().charges == 2 + 5 or len(draws) == 1, "each moment is another question, or the same draw"
+
+
+@pytest.mark.parametrize("when", [(1, 1, 1), (1969, 12, 31), (9999, 12, 31, 23, 59, 59)])
+def test_far_times_are_no_way_around(tmp_path: Path, when: tuple[int, ...]) -> None:
+    session = at(new(tmp_path, epsilon="3", delta="1e-5"), *when)
+    for sql in (NOW, MOMENT, "SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE + 3650000",
+                "SELECT COUNT(*) FROM visits WHERE day < now() - INTERVAL '9000 years'"):  # fmt: skip
+        said = outcome(session, sql)
+        assert not said.startswith(("EngineFailed", "InternalError")), said
+    session.set("epsilon", "2.9")
+    session.set("delta", "1e-6")
+    outcome(session, COUNT)
+    with for_free(session):
+        assert outcome(session, "SELECT SUM(n) FROM visits").startswith("BudgetExceeded")
+    session.dataset.ledger.verify_chain(session._account)

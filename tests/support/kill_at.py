@@ -1,0 +1,55 @@
+"""Run as a script: ask one question and be killed, as by kill -9, at one step on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpsql.dataset import open_dataset
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.ledger.sqlite import SqliteLedger
+from dpsql.post import sandbox
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.session import Session
+
+STEPS = ("before purchase", "after purchase", "before execute", "after execute", "noise", "before store", "after store",
+         "post")  # fmt: skip
+HOLES = ("before bind_holes", "after bind_holes")
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any], None], skip: int = 0) -> None:
+    """Arrange for `stop` at that step; `patch` sets an attribute."""
+    when, _, name = step.partition(" ")
+    if step == "noise":
+        owner, name, when = ExactSampler, "gaussian", "before"
+    elif step == "post":
+        owner, name, when = sandbox, "run", "before"
+    else:
+        owner = DuckDBEngine if name == "execute" else SqliteLedger
+    real, left = getattr(owner, name), [skip]
+
+    def watched(*args: Any, **named: Any) -> Any:
+        left[0] -= 1
+        if when == "before" and left[0] < 0:
+            stop()
+        done = real(*args, **named)
+        if when == "after" and left[0] < 0:
+            stop()
+        return done
+
+    patch(owner, name, watched)
+
+
+if __name__ == "__main__":
+    path, step, sql, skip = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+    session = Session(open_dataset(path))
+    around(step, stop, setattr, skip)
+    session.execute(sql)
