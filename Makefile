@@ -1,9 +1,12 @@
 # Everything runs in .venv, which the targets make themselves. Written for GNU make 3.81 and later.
 #   make PYTHON=/path/to/python3.12 test      another interpreter
 #   make JOBS=1 test                          one process
+#   make SECONDS=600 verify                   longer
 
 PYTHON ?= python3
 JOBS   ?= auto
+SECONDS ?= 60
+EACH   ?= 10
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(VENV)/run.stamp
@@ -12,7 +15,7 @@ DEV    := $(VENV)/dev.stamp
 EDITABLE := --config-settings editable_mode=compat
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types stat mutants golden bench clean
+.PHONY: help setup demo test lint types stat verify mutants golden bench clean
 
 help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
@@ -21,6 +24,7 @@ help:
 	@echo 'make lint      ruff'
 	@echo 'make types     mypy --strict'
 	@echo 'make stat      the slow statistical tests'
+	@echo 'make verify    random statements on neighboring databases, and an audit of the noise; SECONDS=600'
 	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
 	@echo 'make golden    rewrite the golden files; read the diff'
 	@echo 'make bench     sampler, compile, overhead, accuracy'
@@ -54,6 +58,11 @@ types: $(DEV)
 
 stat: $(DEV)
 	$(BIN)/python -m pytest -m stat -n $(JOBS)
+
+# Needs only what dpsql needs at run time: anyone can run it. Random schemas, then the worked ones.
+verify: $(RUN)
+	$(BIN)/dpsql verify --seconds $(SECONDS) --report verify.json
+	for schema in schemas/*.yaml; do $(BIN)/dpsql verify $$schema --seconds $(EACH) --no-statistics || exit 1; done
 
 mutants: $(DEV)
 	$(BIN)/python tests/mutants.py

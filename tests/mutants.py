@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 2
 TIMEOUT = 240
 
-CLAIM = ("tests/property/test_sensitivity.py", "-k", "claim")
+CLAIM = ("tests/property/test_sensitivity.py", "-k", "one_unit_moves")
 FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
 SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
 IDENTITY = ("tests/property/test_identity.py",)
 RELATIONS = ("tests/property/test_relations.py",)
-BOUNDED = ("tests/property/test_unit_statements.py", "-k", "bounds")
+BOUNDED = ("tests/property/test_sensitivity.py", "-k", "within_a_unit and bounds")
 DOMAINS = ("tests/property/test_domains.py",)
 ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
 CANON = ("tests/property/test_canon.py",)

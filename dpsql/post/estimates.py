@@ -94,17 +94,24 @@ def estimate(recipe: Recipe, release: Release, columns: tuple[str, ...], nonnega
     if isinstance(recipe, Variance) and recipe.root:
         return _deviation(recipe, answer, cells)
     half = cells.half_width(answer.dual)
-    low, high = answer.dual.value - half, answer.dual.value + half
+    low, high = _interval(answer.dual.value, half)
     if isinstance(recipe, Linear):
         values = [max(value, Fraction(0)) if nonnegative else value for value in cells.exact(recipe.terms)]
         typed: Values = [_typed(value, recipe.type) for value in values]
         if nonnegative:
             shown = np.maximum(answer.dual.value, 0.0)
-            low, high = shown - half, shown + half
+            low, high = _interval(shown, half)
         return Estimates(typed, answer.dual.stderr(cells.noise).tolist(), low.tolist(), high.tolist())
     bounded = (np.clip(bound, answer.lower, answer.upper) for bound in (low, high))
     return Estimates(*(_listed(c, answer.known)
                        for c in (answer.dual.value, answer.dual.stderr(cells.noise), *bounded)))  # fmt: skip
+
+
+def _interval(value: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Where a value and its error are past all numbers, nothing is known: the interval is everything."""
+    with np.errstate(invalid="ignore"):
+        low, high = value - half, value + half
+    return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
 def covariance(one: Recipe, other: Recipe, release: Release, columns: tuple[str, ...]) -> list[float | None]:

@@ -66,7 +66,7 @@ _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 
 
 def holes_read(sql: str) -> frozenset[str]:
-    """The holes that a rendered statement has: groups that are listed and asked nothing read no rows, nor their holes."""
+    """The holes of a rendered statement. Listed groups of which nothing is asked read no rows, nor their holes."""
     return frozenset(re.findall(r"\$(\w+)", _QUOTED.sub("", sql)))
 
 

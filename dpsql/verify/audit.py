@@ -343,15 +343,11 @@ def _on_the_curve(
 ) -> Shown:
     """For Gaussian noise: z(P) - z(P') <= sqrt(2 rho), by an event near the middle of both."""
     n = len(second[0].ratio)
-    middle = min(range(len(events)), key=lambda place: abs(hits[place][0] + hits[place][1] - n) - 1e9 * _is(hits, place))
+    telling = [place for place in range(len(events)) if hits[place][0] > hits[place][1]] or [0]
+    middle = min(telling, key=lambda place: abs(hits[place][0] + hits[place][1] - n))
     low = share_at_least(int(events[middle].of(second[one]).sum()), n, alpha / 2)
     high = share_at_most(int(events[middle].of(second[other]).sum()), n, alpha / 2)
     shown = -math.inf
-    if 0.0 < low and high < 1.0:
+    if low > 0.0 and high < 1.0:
         shown = NormalDist().inv_cdf(low) - NormalDist().inv_cdf(high)
     return Shown("sqrt(2 rho) of the noise", shown, math.sqrt(2 * float(loss.rho)))
-
-
-def _is(hits: list[tuple[int, int]], place: int) -> bool:
-    """Whether the event speaks for the side that is asked about."""
-    return hits[place][0] > hits[place][1]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsql.calibrate import Noise
 from dpsql.compile import Compiled, ReleaseStep
-from dpsql.exact import Revealed, Row
+from dpsql.exact import Row
 from dpsql.explain import ExplainedRelease, explain
 from dpsql.privacy.choice import choose_bins
 from dpsql.privacy.mechanisms import Laplace
@@ -39,10 +39,6 @@ class Cells:
     def spelled(self) -> tuple[str, ...]:
         """Keys as they print: 0.0 and -0.0, or 1 and True, are not the same answer."""
         return tuple(repr(key) for key in self.keys)
-
-
-def cells_of(revealed: Revealed) -> Cells:
-    return Cells(revealed.keys, tuple(tuple(column.tolist()) for column in revealed.cells))
 
 
 def violations(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
@@ -172,7 +168,7 @@ def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
     """The loss that the exponential mechanism has on this pair, exactly, against what is charged.
 
     P(z) ~ exp(-penalty / scale): the logarithm of the ratio of two such distributions lies in an interval as long as
-    the range of the differences of penalties over the scale. Loss r in each block, sum of r in all, sum of r^2/8 in rho.
+    r, the range of the differences of penalties over the scale. In all blocks: epsilon is the sum of r, rho of r^2/8.
     """
     choice = step.calibrated.choice
     if choice is None or not one.keys:

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from dpsql.schema.model import Column
 from dpsql.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -123,8 +122,8 @@ def _declared_texts(column: Column) -> list[str]:
 def _numbers_around(lower: Fraction, upper: Fraction, type_: Type) -> list[str]:
     middle = (lower + upper) / 2
     if type_.is_integer:
-        near = (lower, upper, middle, lower - 1, lower + 1, upper - 1, upper + 1, -lower, -upper, 0, 1, -1)
-        return [str(int(number)) for number in near]
+        around = (lower, upper, middle, lower - 1, lower + 1, upper - 1, upper + 1, -lower, -upper, 0, 1, -1)
+        return [str(int(number)) for number in around]
     if type_.kind is Kind.DECIMAL:
         step = Fraction(1, 10 ** (type_.scale or 0))
         near = (lower, upper, middle, lower - step, lower + step, upper - step, upper + step, Fraction(0))

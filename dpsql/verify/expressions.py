@@ -116,8 +116,8 @@ class Writer:
         if depth <= 0:
             return one
         return draws.choice((
-            one, f"UPPER({one})", f"LOWER({one})", f"SUBSTRING({one}, 1, 2)", f"COALESCE({one}, '?')", f"({one} || '!')",
-            f"NULLIF({one}, 'k1')", f"TRIM({one})", f"REPLACE({one}, '1', '2')", f"LEFT({one}, 1)",
+            one, f"UPPER({one})", f"LOWER({one})", f"SUBSTRING({one}, 1, 2)", f"COALESCE({one}, '?')",
+            f"({one} || '!')", f"NULLIF({one}, 'k1')", f"TRIM({one})", f"REPLACE({one}, '1', '2')", f"LEFT({one}, 1)",
             f"REGEXP_REPLACE({one}, '[0-9]+', '#')", f"SPLIT_PART({one}, '1', 1)",
         ))  # fmt: skip
 

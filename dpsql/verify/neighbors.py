@@ -35,17 +35,17 @@ class Pair:
 def random_pair(world: World, draws: Draws) -> Pair:
     """Neighbors differ in all rows of up to `group_size` units, in every table."""
     if draws.chance(0.3):
-        return _far_pair(world, draws)
+        return far_pair(world, draws)
     privacy, public = world.schema.privacy, _public_rows(world, draws)
-    crowd = [_unit(world, draws, _CROWD + n, draws.chance(0.15)) for n in range(draws.between(0, 7))]
+    crowd = [one_unit(world, draws, _CROWD + n, draws.chance(0.15)) for n in range(draws.between(0, 7))]
     lost = _strays(world, draws)
     one, other = [lost, *crowd], [lost, *crowd]
     for number in range(min(privacy.group_size, _CROWD)):
-        unit = _unit(world, draws, number, draws.chance(0.8))
+        unit = one_unit(world, draws, number, draws.chance(0.8))
         place = draws.choice((0, len(crowd)))  # whose row comes first must not show
         if privacy.neighbors is Neighbors.CHANGE_ONE:
             one.insert(place, unit)
-            other.insert(place, _unit(world, draws, number, draws.chance(0.8)))
+            other.insert(place, one_unit(world, draws, number, draws.chance(0.8)))
         else:
             (one if draws.chance(0.7) else other).insert(place, unit)
     strayed = [unit for unit in one if unit is not lost] + ([_strays(world, draws)] if draws.chance(0.5) else [])
@@ -57,14 +57,14 @@ def random_pair(world: World, draws: Draws) -> Pair:
     )
 
 
-def _far_pair(world: World, draws: Draws) -> Pair:
+def far_pair(world: World, draws: Draws) -> Pair:
     """A group of units at the far end of everything, against none of them or the same ones at the other end."""
     privacy, public = world.schema.privacy, _public_rows(world, draws)
     norm = min(privacy.contributions.rows or 1, 40)
     rows, high, spread = draws.choice((norm, norm + 1, 7, 40)), draws.chance(0.5), draws.chance(0.4)
     numbers = range(min(privacy.group_size, _CROWD))
     # Others beside them, so that what is cut off in a division is not always the same.
-    crowd = [_strays(world, draws), *(_unit(world, draws, _CROWD + n, False) for n in range(2))]
+    crowd = [_strays(world, draws), *(one_unit(world, draws, _CROWD + n, False) for n in range(2))]
     one = _together(world, [*crowd, *(_far_unit(world, draws, n, rows, high, spread) for n in numbers)], public)
     changed = []
     if privacy.neighbors is Neighbors.CHANGE_ONE:
@@ -81,7 +81,7 @@ def _together(world: World, units: Sequence[Rows], public: Rows) -> Rows:
 # --- one unit --------------------------------------------------------------------------------------------------------
 
 
-def _unit(world: World, draws: Draws, number: int, heavy: bool) -> Rows:
+def one_unit(world: World, draws: Draws, number: int, heavy: bool) -> Rows:
     """All rows of one unit; its number makes its ids, so that units never share one."""
     return _rows_of(world, draws, number, lambda laid: _Mixed(draws, laid, heavy), lambda: _count(draws, heavy))
 

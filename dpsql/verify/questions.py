@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpsql.verify.draws import Draws
 from dpsql.verify.expressions import Writer
+from dpsql.verify.forms import random_form
 from dpsql.verify.sources import Source, Sources
 from dpsql.verify.worlds import World
 
@@ -14,7 +15,7 @@ PER_GROUP = "contribution_bounds_per_group"
 
 
 def random_question(world: World, draws: Draws) -> str:
-    return _Question(world, draws).text()
+    return _Question(world, draws).text() if draws.chance(0.75) else random_form(world, draws)
 
 
 class _Question:
@@ -29,7 +30,8 @@ class _Question:
         if not self._draws.chance(0.1):
             return block
         return self._draws.choice((
-            f"SELECT COUNT(*), MAX(a0) FROM ({block}) AS t", f"WITH t AS ({block}) SELECT t.a0 FROM t JOIN t AS u ON TRUE",
+            f"SELECT COUNT(*), MAX(a0) FROM ({block}) AS t",
+            f"WITH t AS ({block}) SELECT t.a0 FROM t JOIN t AS u ON TRUE",
             f"SELECT a0 FROM ({block}) AS t UNION ALL SELECT 0", f"{block} ORDER BY a0 DESC LIMIT 2",
         ))  # fmt: skip
 

@@ -128,7 +128,7 @@ def _lines(report: Report) -> list[str]:
     if report.findings:
         lines.append(f"  FAILED: {len(report.findings)} findings")
     elif report.bound is not None:
-        lines.append(f"  no claim was broken: with 95 % confidence, fewer than {report.bound:.2%} of such statements do")
+        lines.append(f"  no claim was broken: at 95 % confidence, fewer than {report.bound:.2%} of such statements do")
     for finding in report.findings:
         lines += ["", f"Finding, in trials of number {finding.number}:", finding.example.rstrip()]
     if report.audited:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -89,7 +90,7 @@ def _random_trials(
             number = next(numbers, None)
             if number is None:
                 break
-            running.add(pool.submit(batch, schema, number))
+            running.add(pool.submit(batch, schema, number, time.time() + plan.seconds - (time.monotonic() - started)))
         if not running:
             return total, findings[:MOST_FINDINGS]
         done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -125,8 +126,8 @@ def _prepare() -> None:
 _closing: list[object] = []  # what keeps the bench open until the process ends
 
 
-def batch(schema: Schema | None, number: int) -> tuple[Trials, list[Finding]]:
-    """One schema, one pair of neighbors, several statements."""
+def batch(schema: Schema | None, number: int, until: float = math.inf) -> tuple[Trials, list[Finding]]:
+    """One schema, one pair of neighbors, several statements; fewer where the time is over."""
     if not _bench:
         _prepare()
     bench, draws = _bench[0], Draws(number)
@@ -135,6 +136,8 @@ def batch(schema: Schema | None, number: int) -> tuple[Trials, list[Finding]]:
     bench.load(world, pair)
     trials, findings = Trials(), list[Finding]()
     for place in range(STATEMENTS):
+        if time.time() > until:
+            break
         choices = Draws(f"{number}/{place}")
         asked = random_asked(world, random_question(world, choices), draws)
         outcome = bench.attempt(asked)

@@ -63,10 +63,10 @@ def _table_lines(table: Table) -> Iterator[str]:
             yield "    public: true"
         case RowUnit():
             yield "    unit: row"
-        case OwnUnit(column):
-            yield f"    unit: {json.dumps(column, ensure_ascii=False)}"
-        case ForeignUnit(column, target, key):
-            yield f"    unit: {json.dumps({column: f'{target}.{key}'}, ensure_ascii=False)}"
+        case OwnUnit(name):
+            yield f"    unit: {json.dumps(name, ensure_ascii=False)}"
+        case ForeignUnit(name, target, key):
+            yield f"    unit: {json.dumps({name: f'{target}.{key}'}, ensure_ascii=False)}"
     if table.unique:
         yield f"    unique: {json.dumps([list(key) for key in table.unique], ensure_ascii=False)}"
     yield "    columns:"

@@ -129,8 +129,8 @@ class Sources:
         """The units, and pairs of columns of one type."""
         if left.unit is None or right.unit is None:
             return []
-        pairs = [(a, b) for a in left.names for b in right.names
-                 if a.domain.type == b.domain.type and a.sql not in left.units and b.sql not in right.units]  # fmt: skip
+        free = [[name for name in side.names if name.sql not in side.units] for side in (left, right)]
+        pairs = [(a, b) for a in free[0] for b in free[1] if a.domain.type == b.domain.type]
         ids = [next(n for n in side.names if n.sql == side.unit) for side in (left, right)]
         return [(ids[0], ids[1]), *self._draws.sample(pairs, 2)] if pairs else []
 

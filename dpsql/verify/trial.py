@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from dpsql import versions
 from dpsql.calibrate import Noise
-from dpsql.compile import Compiled, compile_query
+from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, dataset_account
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.errors import DataError, EngineFailed, Error, InternalError
@@ -20,7 +20,6 @@ from dpsql.ledger.base import Binding, Ledger
 from dpsql.ledger.sqlite import open_ledger
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts
-from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import Resolved, Schema
 from dpsql.session import Session
 from dpsql.verify.claims import undercharged
@@ -108,8 +107,7 @@ class Bench:
             laid.name: find_facts(laid.table, laid.table.source, world.physical[laid.name], self.witness.one.ask)
             for laid in world.public
         }
-        sources = {laid.name: laid.table.source for laid in world.tables}
-        self._resolved = Resolved(schema, version, sources, world.physical, schema_hash(schema), facts)
+        self._resolved = replace(world.resolved, schema=schema, version=version, public=facts)
         self._ledger = ledger
 
     def forget(self) -> None:
@@ -135,7 +133,7 @@ class Bench:
         """Ask, and say what broke: on the databases as they are loaded."""
         session = self._session(asked)
         try:
-            compiled = compile_query(asked.sql, session.dataset.resolved, session.settings.statement, now=NOW)
+            compiled = session.compiled(asked.sql)
         except Error as error:
             return _refused(error)
         self.witness.expect(compiled)

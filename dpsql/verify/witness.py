@@ -23,7 +23,7 @@ from dpsql.explain import ExplainedRelease, explain
 from dpsql.privacy.release import perturb
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.model import Privacy, Source
-from dpsql.verify.claims import Cells, cells_of, violations
+from dpsql.verify.claims import Cells, violations
 from dpsql.verify.draws import Draws
 from dpsql.verify.neighbors import Pair, Rows
 from dpsql.verify.worlds import World
@@ -116,4 +116,5 @@ def fill(engine: ScratchEngine, world: World, rows: Rows) -> None:
 
 def open_cells(exact: Exact) -> Cells:
     """Of a scratch engine: nobody's rows."""
-    return cells_of(exact.reveal())
+    revealed = exact.reveal()
+    return Cells(revealed.keys, tuple(tuple(column.tolist()) for column in revealed.cells))

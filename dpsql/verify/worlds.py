@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsql.schema.domain import Domain, boolean_domain
+from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import (
     Budget,
     Column,
@@ -17,6 +18,8 @@ from dpsql.schema.model import (
     Neighbors,
     OwnUnit,
     Privacy,
+    PublicFacts,
+    Resolved,
     RowUnit,
     Schema,
     Table,
@@ -67,6 +70,13 @@ class World:
 
     def laid(self, name: str) -> Laid:
         return next(laid for laid in self.tables if laid.name == name)
+
+    @property
+    def resolved(self) -> Resolved:
+        """Against tables as they lie in the engine, the public ones empty."""
+        sources = {laid.name: laid.table.source for laid in self.tables}
+        facts = {laid.name: PublicFacts(0, {}) for laid in self.public}
+        return Resolved(self.schema, 1, sources, self.physical, schema_hash(self.schema), facts)
 
     @property
     def physical(self) -> Mapping[str, Mapping[str, Type | None]]:
