@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Expr, Quantise
 from dpsql.plan.relations import (
     Expand,
@@ -31,6 +32,10 @@ root of n times that: for a billion rows a thousandth of the range, where noise 
 
 MOST = 1 << 45
 """Steps on either side of zero: times a weight of 2^16 this is below 2^62, within BIGINT."""
+
+
+LARGEST = Fraction(10) ** 100
+"""Of the values of a sum: the square of 10^100, for as many rows as there may be, is still a double."""
 
 
 def declared_grids(node: Rows) -> dict[str, Fraction]:
@@ -67,6 +72,11 @@ def quantise(
     With `widest`, a power of two, there are at most so many steps between the bounds. Without a grid that the column's
     type or owner gives, there are about 2^fine.
     """
+    if max(map(abs, domain.bounds)) > LARGEST:
+        raise UnboundedValues(
+            "the values that are added up have bounds beyond 1e100",
+            hint="Write CLIP(…, 0, 100) around them, with bounds of your own.",
+        )
     grid = _grid(domain, declared, fine)
     if widest is not None:
         grid = _coarser(grid, domain, widest)

@@ -108,7 +108,9 @@ class ReleaseBlock:
             elif isinstance(item, exp.Alias):
                 items.append(exp.Alias(this=item.this, alias=folded(item.args["alias"])))
             else:
-                items.append(exp.alias_(item, output_name(item), quoted=True, copy=False))
+                # Not `alias_`: of a sub-select it would make a table.
+                name = exp.to_identifier(output_name(item), quoted=True)
+                items.append(exp.Alias(this=item, alias=name))
         for item in items:  # what a sub-select's names mean is asked of the block around it
             item.parent = self._select
         return items

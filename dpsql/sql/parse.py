@@ -29,7 +29,7 @@ MOST_DEPTH = 200
 """sqlglot overflows the stack at some 300 parentheses."""
 
 MOST_DIGITS = 1_000
-"""Of a number that is a parameter, on either side of the point: 1E+1000000 written out took 39 s to read."""
+"""Of a number: reading one takes time that grows with the square of its digits, minutes for a million."""
 MOST_BITS = 3_000  # 903 digits: Python itself writes out 4,300
 
 Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
@@ -102,6 +102,10 @@ def tokenize(sql: str) -> list[Token]:
         raise InvalidSyntax("the statement ends within a quoted text, name or comment") from None
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
+    for token in tokens:
+        if token.token_type is TokenType.NUMBER and len(token.text) > MOST_DIGITS:
+            span = Span(token.start, token.end + 1)
+            raise LimitExceeded(f"a number is too large: it has more than {MOST_DIGITS} digits", span=span)
     return tokens
 
 

@@ -145,14 +145,6 @@ LINE 1: SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits)
 DETAIL:  Otherwise one unit's rows decide about another's.
 HINT:  Give "visits" in the sub-select another name, and equate the privacy unit of both there.
 
--- case: a correlated sub-select
-SELECT kind, (SELECT COUNT(*) FROM patients p WHERE p.sex = v.kind) FROM visits v GROUP BY kind
----- error
-ERROR 42P01 (UnknownTable):  there is no table "v" in FROM
-LINE 1: SELECT kind, (SELECT COUNT(*) FROM patients p WHERE p.sex = v.kind) FROM visits v GROUP BY kind
-                                                                    ^
-HINT:  Tables here: p.
-
 -- case: ONLY
 SELECT COUNT(*) FROM ONLY visits
 ---- error
