@@ -50,6 +50,10 @@ RUNS = ("tests/unit/test_runs.py",)
 ENGINE = ("tests/unit/engines/test_engine_duckdb.py",)
 FILE = ("tests/unit/ledger/test_ledger_file.py",)
 SEALED = ("tests/unit/test_exact.py",)
+RULES = ("tests/attacks/test_soundness_rows.py",)
+ANSWERS = ("tests/attacks/test_soundness_answers.py",)
+INJECTION = ("tests/attacks/test_injection.py",)
+EVASION = ("tests/attacks/test_ledger_evasion.py",)
 
 
 @dataclass(frozen=True)
@@ -330,6 +334,42 @@ MUTANTS = (
            (*PRICES, "-k", "trap_11")),
     mutant("delta may be one", "settings.py", "if not 0 <= number < 1:", "if not 0 <= number <= 1:",
            (*PRICES, "-k", "trap_11")),
+    # --- what attackers try at the door
+    mutant("a parameter is what it prints", "sql/parse.py",
+           "return TokenType.NUMBER, float.__repr__(parameter)", "return TokenType.NUMBER, repr(parameter)",
+           (*INJECTION, "-k", "read_as_its_value")),
+    mutant("a column with a collation is served", "versions.py",
+           "        _check_collations(owner, table, source)\n", "        pass\n", (*RULES, "-k", "by_bytes")),
+    mutant("an id of another type is cast", "versions.py",
+           "    if parse_type(spelling) != column.type:\n", "    if False:\n", (*RULES, "-k", "another_type")),
+    mutant("a declared key is not checked", "versions.py",
+           "        if owner.duplicates(", "        if False and owner.duplicates(", (*RULES, "-k", "parent_key")),
+    mutant("data that has changed is served", "versions.py",
+           "    if current is None or current.identity != identity:\n", "    if current is None:\n",
+           (*RULES, "-k", "analyst_waits")),
+    mutant("a public group is listed as often as it stands there", RENDER,
+           'distinct = f"SELECT DISTINCT {named} FROM', 'distinct = f"SELECT {named} FROM',
+           (*RULES, "-k", "drawn_once")),
+    mutant("public rows multiply a unit's rows without end", "rewrite/limit_public.py",
+           "    if most <= MOST_MATCHED:\n", "    if True:\n", (*RULES, "-k", "at_will")),
+    mutant("another's release serves whoever asks for less", "ledger/answers.py",
+           "equal = [f for f in _of_plan(db, asked) if (f.loss, f.errors) == (asked.loss, asked.errors)]",
+           "equal = [f for f in _of_plan(db, asked) if _serves(f, asked)]", (*ANSWERS, "-k", "rule_9")),
+    mutant("holes are bound anew by each who runs", "ledger/answers.py",
+           "SET holes = COALESCE(holes, ?), state", "SET holes = ?, state", (*ANSWERS, "-k", "two_processes")),
+    mutant("the last of two runs is kept", "ledger/answers.py",
+           '" WHERE id = ? AND body IS NULL AND state <> \'void\'",', '" WHERE id = ? AND state <> \'void\'",',
+           (*ANSWERS, "-k", "two_processes")),
+    mutant("the dataset's figures are told", "ledger/sqlite.py",
+           "len(charges)) if payer == by else refuse_dataset()", "len(charges))", (*ANSWERS, "-k", "fixed_text")),
+    mutant("another ledger in the same place will do", "ledger/file.py",
+           'if db.execute("SELECT id FROM ledger").fetchall() != [(self.id,)]:', "if False:",
+           (*EVASION, "-k", "replaced")),
+    mutant("a ledger that is gone comes back empty", "ledger/file.py",
+           'f"{path.as_uri()}?mode=rw"', 'f"{path.as_uri()}?mode=rwc"',
+           (*EVASION, "-k", "replaced")),
+    mutant("a ledger adds up losses of other neighbors", "ledger/file.py",
+           "    if made_for != binding:\n", "    if False:\n", (*EVASION, "-k", "bound_to")),
 )  # fmt: skip
 
 

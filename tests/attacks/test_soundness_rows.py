@@ -178,7 +178,7 @@ def test_rule_2_a_column_that_an_outer_join_may_lack_is_not_the_unit(pair: Pair)
 
 def test_rule_2_public_rows_do_not_multiply_one_units_rows_at_will(pair: Pair) -> None:
     """`JOIN nums a ON v.pid = 7 JOIN nums b …`: 4.27 s against 0.002 s, and memory."""
-    joins = " ".join(f"JOIN nums {name} ON v.pid = 7" for name in "abcde")
+    joins = " ".join(f"JOIN nums {name} ON v.pid = 7" for name in "ab")
     started = time.monotonic()
     with for_free(*pair):
         assert "LimitExceeded: one private row could meet" in same_outcome(pair,
