@@ -232,7 +232,8 @@ class Grouping:
             self._add_expr(bare, bind_expr(bare, self.below.scope))
 
     def _add_column(self, column: BoundColumn) -> None:
-        if any(key.expr == column.column for key in self.keys):
+        # ROUND of a whole number is bound as the number itself, but is no column that others may name.
+        if any(key.expr == column.column and key.name not in self._computed for key in self.keys):
             return
         name = self.binder.namer.name(column.name)
         self.keys.append(Named(name, column.column))
@@ -243,6 +244,11 @@ class Grouping:
         self.keys.append(Named(name, expr))
         self.key_columns.append(BoundColumn(name, Column(name, expr.type)))
         self._places[_text(node)] = name
+
+    @property
+    def _computed(self) -> frozenset[str]:
+        """The names of keys that are no columns."""
+        return frozenset(self._places.values())
 
     # --- expressions above the grouping ------------------------------------------------------------------------------
 
@@ -334,7 +340,7 @@ class Grouping:
     def relation(self) -> Relation:
         """The grouped rows; keys under the names that they had, measures and computed keys in a source of their own."""
         by_name = {key.expr.name: column for key, column in zip(self.keys, self.key_columns, strict=True)
-                   if isinstance(key.expr, Column)}  # fmt: skip
+                   if isinstance(key.expr, Column) and key.name not in self._computed}  # fmt: skip
         single = all(column.one_per_unit for column in self.key_columns)
         sources = [
             SourceScope(s.alias, tuple(by_name[c.column.name] for c in s.columns if c.column.name in by_name))
@@ -345,7 +351,7 @@ class Grouping:
             for m in self.below.scope.merged
             if m.column.column.name in by_name
         ]
-        computed = [c for c in self.key_columns if c.name in self._places.values()]
+        computed = [c for c in self.key_columns if c.name in self._computed]
         measures = [BoundColumn(m.name, Column(m.name, m.type), one_per_unit=single) for m in self.measures]
         sources.append(SourceScope(GROUP, (*computed, *measures)))
         node = PerUnit(self.below.node, tuple(self.keys), tuple(self.measures))

@@ -44,6 +44,7 @@ def schema_lines(world: World) -> Iterator[str]:
     caps = privacy.contributions
     known = {name: cap for name, cap in (("rows", caps.rows), ("groups", caps.groups)) if cap is not None}
     yield "dpsql: 1"
+    yield "engine: duckdb:///example.duckdb"
     yield "privacy:"
     yield f"  neighbors: {privacy.neighbors.value}"
     yield f"  unit: {json.dumps(privacy.unit, ensure_ascii=False)}"

@@ -129,7 +129,7 @@ def _lay(schema: Schema, table: Table, draws: Draws) -> Laid:
 
 def random_schema(draws: Draws, shape: str | None = None) -> Schema:
     shape = shape or draws.choice(SHAPES)
-    uid = Column("uid", Domain(draws.choice((BIGINT, TEXT))), max_length=8)
+    uid = draws.choice((Column("uid", Domain(BIGINT)), Column("uid", Domain(TEXT), max_length=8)))
     tables = list(_private_tables(draws, shape, uid))
     if draws.chance(0.7):
         tables.append(_codes(draws))
@@ -145,7 +145,7 @@ def random_schema(draws: Draws, shape: str | None = None) -> Schema:
 
 
 def _private_tables(draws: Draws, shape: str, uid: Column) -> list[Table]:
-    vid = Column("vid", Domain(BIGINT), max_length=8)
+    vid = Column("vid", Domain(BIGINT))
     visits = ForeignUnit("uid", "people", "uid")
     match shape:
         case "own":

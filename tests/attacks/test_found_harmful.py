@@ -53,3 +53,11 @@ def test_no_number_takes_the_machine(both: Neighbors, digits: str) -> None:
 
 def test_a_sub_select_over_public_rows_may_be_a_column(both: Neighbors) -> None:
     assert_answered(both, "SELECT COUNT(*), (SELECT MAX(rank) FROM kinds) FROM visits")
+
+
+@pytest.mark.parametrize("asked", ["SELECT DISTINCT n > 3", "SELECT n > 3, MAX(CLIP(n, 0, 9))"])
+def test_groups_that_are_listed_do_not_read_the_holes_of_their_rows(both: Neighbors, asked: str) -> None:
+    """The engine was given values that its SQL did not ask for, and failed after the charge, always."""
+    grouped = "" if "DISTINCT" in asked else " GROUP BY 1"
+    released = "(SELECT kind, COUNT(*) AS c FROM visits GROUP BY kind) r"
+    assert_answered(both, f"{asked} FROM visits v LEFT JOIN {released} ON r.kind = v.kind{grouped}")

@@ -62,6 +62,7 @@ STATEMENTS = [
     " WHERE v.n > g.a",
     "SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (pid) pid, ward FROM visits ORDER BY pid, x) t GROUP BY ward",
     "SELECT SUM(n) FROM (SELECT DISTINCT ON (ward, pid) n FROM visits) t",
+    "SELECT COUNT(*), SUM(a) FROM (SELECT ROUND(pid), pid, MIN(n) AS a FROM visits GROUP BY ROUND(pid), pid) t",
 ]
 
 

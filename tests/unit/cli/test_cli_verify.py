@@ -1,0 +1,50 @@
+"""`dpsql verify` as its users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpsql.cli.run import main
+
+CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
+
+
+def verify(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpsql", "verify", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env={**os.environ, "NO_COLOR": "1"})
+
+
+def test_a_schema_is_verified_and_reported(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = verify(str(CLINIC), "--trials", "16", "--seconds", "100", "--samples", "8000", "--workers", "2",
+                  "--report", str(report))  # fmt: skip
+    assert done.returncode in (0, 1) and done.stderr == "", done.stderr
+    assert "Neighboring databases of clinic.yaml" in done.stdout and "with a planted bug" in done.stdout
+    written = json.loads(report.read_text())
+    assert written["schema"] == "clinic.yaml" and written["trials"]["count"] == 16 and not written["findings"]
+
+
+def test_json_and_random_schemas(tmp_path: Path) -> None:
+    done = verify("--trials", "8", "--seconds", "100", "--no-statistics", "--json", "--workers", "1", "--seed", "11")
+    assert done.returncode == 0, done.stderr
+    written = json.loads(done.stdout)
+    assert written["holds"] is True and written["schema"] is None and written["seed"] == 11
+    assert written["statistics"] == []
+
+
+@pytest.mark.parametrize("arguments", [["--seconds", "0"], ["--workers", "0"], ["--trials", "-1"]])
+def test_wrong_usage(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", *arguments])
+    assert ended.value.code == 2
+
+
+def test_a_schema_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "nowhere.yaml"]) == 1
+    assert "nowhere.yaml" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""The audit acquits what is sound and accuses what is not; a report says both."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.verify.audit import Audited, Shown, audit
+from dpsql.verify.report import Finding, Report, Trials
+from dpsql.verify.templates import TEMPLATES, Template
+
+BY_NAME = {template.name: template for template in TEMPLATES}
+SAMPLES = 16_000
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[ScratchEngine]:
+    scratch = ScratchEngine(1)
+    yield scratch
+    scratch.close()
+
+
+@pytest.mark.parametrize("name", ["one count", "a sum of weighted rows, gaussian", "selected groups", "a median",
+                                  "listed groups, gaussian, change_one"])  # fmt: skip
+def test_a_sound_release_is_acquitted_and_a_planted_bug_accused(name: str, engine: ScratchEngine) -> None:
+    found = audit(BY_NAME[name], ExactSampler(), engine, SAMPLES)
+    assert found.holds and found.has_power, found
+
+
+def test_the_audit_comes_close_to_what_is_claimed(engine: ScratchEngine) -> None:
+    """Or it would not see a small mistake either."""
+    (shown,) = audit(BY_NAME["one count"], ExactSampler(), engine, 40_000).shown
+    assert 0.8 < shown.shown <= shown.claimed == 1.0
+
+
+class _Careless(Template):
+    """A unit that counts as two: the rows say more than the plan knows."""
+
+    @property
+    def sides(self):  # type: ignore[no-untyped-def]
+        one, other = super().sides
+        doubled = tuple((str(100 + int(row[0])), *row[1:]) for row in one["people"] if row not in other["people"])
+        return {**one, "people": one["people"] + doubled}, other
+
+
+def test_a_sensitivity_that_the_rows_exceed_is_accused(engine: ScratchEngine) -> None:
+    found = audit(_Careless("two for one", "SELECT COUNT(*) FROM people"), ExactSampler(), engine, SAMPLES)
+    assert not found.holds
+
+
+def test_names_are_templates_of_their_own() -> None:
+    assert len(BY_NAME) == len(TEMPLATES) >= 20
+
+
+def report(**changes: object) -> Report:
+    audited = Audited("one count", 100, (Shown("epsilon at delta 0", 0.9, 1.0),), (Shown("epsilon", 1.9, 1.0),))
+    trials = Trials(100, 120, Counter(answered=80, refused=20), Counter({"joins": 3}), Counter({"no": 20}))
+    made = Report(None, 7, trials, (), (audited,), 2.0, 3.0)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_a_report_that_holds() -> None:
+    made = report()
+    assert made.holds and made.rate == 50.0 and made.bound == pytest.approx(1 - 0.05 ** (1 / 80))
+    assert "All claims held." in str(made) and "50 a second" in str(made) and "found" in str(made)
+    written = json.loads(json.dumps(made.as_json()))
+    assert written["holds"] is True and written["trials"]["features"]["joins"] == 3
+    assert written["statistics"][0]["planted_bug_found"] is True
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"findings": (Finding(3, "SELECT 1", ("L1 of x: 2 > 1",), "-- L1\nSELECT 1;"),)},
+        {"audited": (Audited("x", 10, (Shown("epsilon", 1.2, 1.0),), (Shown("epsilon", 3.0, 1.0),)),)},
+        {"audited": (Audited("x", 10, (Shown("epsilon", 0.2, 1.0),), (Shown("epsilon", 0.3, 1.0),)),)},
+    ],
+    ids=["a broken claim", "accused", "no power"],
+)
+def test_a_report_that_does_not_hold(changes: dict[str, object]) -> None:
+    made = report(**changes)
+    assert not made.holds and "NOT all claims held." in str(made) and made.as_json()["holds"] is False

@@ -1,0 +1,156 @@
+"""Trials find planted bugs, and make what they find small."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql import calibrate
+from dpsql.analysis.sensitivity import Claim
+from dpsql.compile import compile_query
+from dpsql.explain import explain
+from dpsql.plan.nodes import Gather
+from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.schema.load import load_schema
+from dpsql.settings import Settings
+from dpsql.verify import run
+from dpsql.verify.claims import Cells, undercharged, violations
+from dpsql.verify.draws import Draws
+from dpsql.verify.features import FEATURES
+from dpsql.verify.neighbors import random_pair
+from dpsql.verify.questions import random_question
+from dpsql.verify.report import Finding, Trials
+from dpsql.verify.run import batch
+from dpsql.verify.trial import Asked, Bench, open_bench
+from dpsql.verify.worlds import random_schema, world_of
+
+CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    with open_bench() as opened:
+        yield opened
+
+
+def batches(count: int) -> tuple[Trials, list[Finding]]:
+    trials, findings = Trials(), list[Finding]()
+    for number in range(count):
+        one, found = batch(None, number)
+        trials, findings = trials + one, findings + found
+        if findings:
+            break
+    return trials, findings
+
+
+def test_random_statements_keep_their_claims_and_cover_the_grammar() -> None:
+    trials, findings = batches(30)
+    assert not findings, findings[0].example
+    assert trials.outcomes["answered"] > 2 * trials.outcomes["refused"]
+    assert sum(trials.features[name] > 0 for name in FEATURES) > len(FEATURES) - 4, trials.features
+    again, _ = batches(2)
+    assert again.outcomes == (batch(None, 0)[0] + batch(None, 1)[0]).outcomes, "a number gives the same trials again"
+
+
+def test_the_owners_schema_is_tried_as_it_is_declared() -> None:
+    trials, findings = batch(load_schema(CLINIC), 5)
+    assert trials.count == run.STATEMENTS and not findings
+
+
+def halved(sensitivity: Sensitivity) -> Sensitivity:
+    return Sensitivity(max(1, sensitivity.l1 // 2), max(1, sensitivity.l2_squared // 4), max(1, sensitivity.linf // 2))
+
+
+def test_a_sensitivity_that_is_too_small_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = calibrate.claims
+
+    def claims(gather: Gather, relation: object) -> tuple[Claim, ...]:
+        return tuple(replace(one, sensitivity=halved(one.sensitivity)) for one in real(gather, relation))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(calibrate, "claims", claims)
+    monkeypatch.setattr(run, "SHRINKING", 6.0)
+    _, findings = batches(20)
+    assert findings
+    first = findings[0]
+    assert any(finding.startswith(("L1", "L2", "Linf")) for finding in first.findings)
+    assert len(first.sql) < 250, first.sql
+    assert "CREATE OR REPLACE TABLE" in first.example and "-- D', its neighbor" in first.example
+
+
+def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = Draws(3)
+    world = world_of(random_schema(draws, "own"), draws)
+    bench.load(world, random_pair(world, draws))
+    asked = Asked("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    assert bench.attempt(asked).findings == ()
+    bench.forget()
+    real = bench.witness.other.release
+
+    def fails(sql: str, keys: int, holes: dict[str, object]) -> object:
+        return real("SELECT CAST(error('row 7') AS BIGINT)", keys, holes)
+
+    monkeypatch.setattr(bench.witness.other, "release", fails)
+    outcome = bench.attempt(asked)
+    assert outcome.kind == "failed" and any("D'" in finding for finding in outcome.findings)
+
+
+def test_cells_that_depend_on_the_order_of_rows_are_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = Draws(4)
+    world = world_of(random_schema(draws, "own"), draws)
+    bench.load(world, random_pair(world, draws))
+    asked = Asked("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    real = bench.witness.mixed.release
+    monkeypatch.setattr(
+        bench.witness.mixed, "release", lambda sql, keys, holes: real("SELECT 12345::BIGINT", keys, holes)
+    )
+    assert any("order of rows" in finding for finding in bench.attempt(asked).findings)
+
+
+def test_a_charge_below_the_noise_is_found(bench: Bench) -> None:
+    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+    compiled = compile_query("SELECT COUNT(*) FROM visits", resolved, replace(DEFAULT, rows=3))
+    assert undercharged(compiled) == []
+    cheap = replace(compiled.steps[0].calibrated, loss=replace(compiled.steps[0].loss, rho=Fraction(1, 10**9)))
+    assert undercharged(replace(compiled, steps=(replace(compiled.steps[0], calibrated=cheap),)))
+
+
+DEFAULT = Settings(Fraction(1), Fraction(1, 10**6), 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("sql", "one", "other", "found"),
+    [
+        ("SELECT COUNT(*) FROM patients", [((), 5)], [((), 7)], "L1"),
+        ("SELECT COUNT(*) FROM patients", [((), 5)], [((), 4)], ""),
+        ("SELECT COUNT(*) FROM patients", [((), 5), ((), 5)], [((), 5)], "twice"),
+        ("SELECT COUNT(*) FROM patients", [], [((), 5)], "always"),
+        ("SELECT sex, COUNT(*) FROM patients GROUP BY sex", [(("f",), 1)], [(("m",), 1)], "public groups"),
+    ],
+)
+def test_what_two_databases_may_not_show(
+    sql: str, one: list[tuple[tuple[str, ...], int]], other: list[tuple[tuple[str, ...], int]], found: str
+) -> None:
+    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+    compiled = compile_query(sql, resolved, DEFAULT)
+    (step,), (release,) = compiled.steps, explain(compiled, "duckdb", ()).releases
+    wide = len(release.columns)
+    cells = [Cells(tuple(k for k, _ in side), (tuple(n for _, n in side),) * wide) for side in (one, other)]
+    said = violations(step, release, cells[0], cells[1], resolved.schema.privacy)
+    assert any(found in text for text in said) if found else said == []
+
+
+def test_a_statement_is_made_again_from_its_record() -> None:
+    kinds = Counter[bool]()
+    for seed in range(50):
+        draws = Draws(seed)
+        world = world_of(random_schema(draws), draws)
+        choices = Draws(f"x{seed}")
+        sql = random_question(world, choices)
+        assert random_question(world, Draws(record=choices.record)) == sql
+        kinds[" JOIN " in sql] += 1
+    assert min(kinds.values()) > 3

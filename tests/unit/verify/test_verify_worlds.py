@@ -1,0 +1,123 @@
+"""Made-up databases: what is stored is legal in the engine, keys are unique, and neighbors are neighbors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.schema.domain import Domain
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Column, ForeignUnit, Neighbors, OwnUnit
+from dpsql.types import Kind, Type, decimal
+from dpsql.verify.columns import NULL, serial, spelled, store
+from dpsql.verify.draws import Draws
+from dpsql.verify.neighbors import Rows, random_pair
+from dpsql.verify.show import schema_lines
+from dpsql.verify.witness import fill
+from dpsql.verify.worlds import SHAPES, World, random_schema, world_of
+
+SCHEMAS = sorted((Path(__file__).parents[3] / "schemas").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[ScratchEngine]:
+    scratch = ScratchEngine(1)
+    yield scratch
+    scratch.close()
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_value_of_a_pool_is_one_of_its_type(kind: Kind, engine: ScratchEngine) -> None:
+    type_ = decimal(10, 2) if kind is Kind.DECIMAL else Type(kind)
+    for seed in range(12):
+        stored = store(Column("x", Domain(type_)), Draws(seed))
+        rows = [(text,) for text in (*stored.pool, *stored.own, *stored.far)]
+        engine.fill("t", [("x", stored.spelled)], rows)
+        assert engine.ask("SELECT COUNT(*) FROM t") == [(len(rows),)]
+        assert stored.pool[-1] == NULL
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_serial_values_differ(kind: Kind, engine: ScratchEngine) -> None:
+    type_ = decimal(10, 2) if kind is Kind.DECIMAL else Type(kind)
+    found = [serial(Column("x", Domain(type_)), type_, number) for number in range(300)]
+    engine.fill("t", [("x", spelled(type_))], [(text,) for text in found])
+    ((count, distinct),) = engine.ask("SELECT COUNT(x), COUNT(DISTINCT x) FROM t")
+    assert count == distinct == (0 if kind in (Kind.BOOLEAN, Kind.TIME, Kind.INTERVAL) else 300)
+
+
+def worlds() -> Iterator[tuple[World, Draws]]:
+    for seed in range(40):
+        draws = Draws(seed)
+        yield world_of(random_schema(draws, SHAPES[seed % len(SHAPES)]), draws), draws
+    for path in SCHEMAS:
+        for seed in range(3):
+            draws = Draws(seed)
+            yield world_of(load_schema(path), draws), draws
+
+
+def units_of(world: World, table: str, rows: Rows, engine: ScratchEngine) -> Counter[tuple[object, tuple[str, ...]]]:
+    """Each row with the unit that it belongs to, found by following the foreign keys by hand."""
+    laid = world.laid(table)
+    unit = laid.table.unit
+    assert isinstance(unit, OwnUnit | ForeignUnit)
+    place = [column.name for column in laid.columns].index(unit.column)
+    if isinstance(unit, OwnUnit) or world.unit_column(laid) is not None:
+        return Counter((row[place], row) for row in rows[table])
+    target = world.laid(unit.table)
+    key = [column.name for column in target.columns].index(unit.key)
+    owners = {row[key]: owner for owner, row in units_of(world, unit.table, rows, engine) if row[key] != NULL}
+    return Counter((owners.get(row[place], NULL), row) for row in rows[table])
+
+
+def test_neighbors_differ_in_as_many_units_as_are_protected(engine: ScratchEngine) -> None:
+    compared = 0
+    for world, draws in worlds():
+        pair, privacy = random_pair(world, draws), world.schema.privacy
+        for public in world.public:
+            assert pair.first[public.name] == pair.second[public.name]
+        changed: set[object] = set()
+        for laid in world.private:
+            if privacy.unit == "row":
+                one, other = Counter(pair.first[laid.name]), Counter(pair.second[laid.name])
+                moved = (one - other).total() + (other - one).total()
+                assert moved <= privacy.group_size * (2 if privacy.neighbors is Neighbors.CHANGE_ONE else 1)
+                continue
+            one, other = (units_of(world, laid.name, rows, engine) for rows in (pair.first, pair.second))
+            changed |= {unit for unit, _ in ((one - other) + (other - one))}
+        assert len(changed - {NULL}) <= privacy.group_size and not any("too long" in str(unit) for unit in changed)
+        compared += bool(changed)
+    assert compared > 20
+
+
+def test_keys_that_are_declared_unique_are(engine: ScratchEngine) -> None:
+    for world, draws in worlds():
+        pair = random_pair(world, draws)
+        for rows in (pair.first, pair.second, pair.mixed):
+            fill(engine, world, rows)
+            for laid in world.tables:
+                for key in laid.table.unique:
+                    names = ", ".join(f'"{name}"' for name in key)
+                    held = " AND ".join(f'"{name}" IS NOT NULL' for name in key)
+                    sql = f'SELECT COUNT(*) FROM (SELECT {names} FROM "{laid.name}" WHERE {held} '
+                    sql += f"GROUP BY {names} HAVING COUNT(*) > 1)"
+                    assert engine.ask(sql) == [(0,)], (laid.name, key)
+
+
+def test_a_schema_is_shown_as_one_that_can_be_loaded(tmp_path: Path) -> None:
+    for seed in range(60):
+        draws = Draws(seed)
+        world = world_of(random_schema(draws), draws)
+        grids = [column.grid for table in world.schema.tables for column in table.columns if column.grid is not None]
+        if any(grid.denominator == 3 for grid in grids):
+            continue  # a third has no decimal
+        (tmp_path / "shown.yaml").write_text("\n".join(schema_lines(world)) + "\n", encoding="utf-8")
+        loaded = load_schema(tmp_path / "shown.yaml")
+        assert {t.name: (t.unit, t.unique, t.columns) for t in loaded.tables} == {
+            t.name: (t.unit, t.unique, t.columns) for t in world.schema.tables
+        }
+        assert loaded.privacy.contributions == world.schema.privacy.contributions
