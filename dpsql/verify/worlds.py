@@ -195,7 +195,9 @@ def _random_columns(draws: Draws, prefix: str) -> tuple[Column, ...]:
 
 
 def _double(name: str, draws: Draws) -> Column:
-    return Column(name, _bounded(DOUBLE, *draws.choice(_DOUBLES)), draws.choice(_GRIDS))
+    domain, grid = _bounded(DOUBLE, *draws.choice(_DOUBLES)), draws.choice(_GRIDS)
+    fits = grid is not None and grid <= domain.bounds[1] - domain.bounds[0]
+    return Column(name, domain, grid if fits else None)
 
 
 def _fine(name: str, draws: Draws) -> Column:
