@@ -35,12 +35,9 @@ from dpsql.errors import Error, ProgrammingError, SchemaError
 from dpsql.session import Session
 
 EVIL = [
-    "' OR '1'='1", "'; DROP TABLE visits; --", "w1' UNION SELECT city FROM people --", "\\' OR 1=1 --", "''", '"', "`",
-    "/*", "*/", "--",
-    "$1", "$h1", "?", ":x", "%s", "{0}", "${HOME}", "a\nb", "a\r\nb", "\u202ew1", "w\u200b1", "\uff07", "\u2019",
-    "e\u0301", "$$x$$",
-    "E'\\''", "U&'\\0027'", "x'41'", "\\", "\\x27", "\t", " ", "NULL", "%", "_", "\U0001f600", "\x01\x1f\x7f", "::int",
-    ";", "a''b",
+    "' OR '1'='1", "'; DROP TABLE visits; --", "w1' UNION SELECT city FROM people --", "\\' OR 1=1 --", "''", '"',
+    "/*", "*/", "$1", "$h1", "${HOME}", "a\nb", "\u202ew1", "w\u200b1", "\uff07", "e\u0301", "$$x$$", "U&'\\0027'", "\\",
+    "\\x27", "%", "\U0001f600", "\x01\x1f\x7f", "::int", ";",
 ]  # fmt: skip
 
 
@@ -193,11 +190,9 @@ def test_parameters_are_as_many_as_their_places(pair: Pair) -> None:
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
-NAMES = ["_uid", "_weight", "_order", "_set", "r1", "r2", "h1", "weights", "keys", "rows", "selection_units", "l", "r",
-    "n", "place",
-         "total", "squares", "c1", "c1_above", "pid", "visits", "select", "order", "a\"b", "a.b", "a;b", "--", "/*",
-         "x\ny", "$1",
-         "é", "\u202e", "\uff53elect", "'", "main", "public", "dataset", "x" * 200, "unnest", "read_csv"]  # fmt: skip
+NAMES = ["_uid", "_weight", "_order", "r1", "h1", "weights", "rows", "selection_units", "r", "c1_above", "pid",
+         "visits", "select", "order", "a\"b", "a.b", "--", "x\ny", "$1", "\u202e", "\uff53elect", "'",
+         "x" * 200, "read_csv"]  # fmt: skip
 
 
 def ident(name: str) -> str:
@@ -210,7 +205,6 @@ def test_a_name_that_is_one_of_ours_changes_nothing(pair: Pair, quiet: Session, 
     called = ident(name)
     for sql, plain in (
         (f"SELECT SUM({called}) AS s FROM (SELECT pid, n AS {called} FROM visits) t", "SELECT SUM(n) FROM visits"),
-        (f"SELECT COUNT(*) AS {called} FROM visits", "SELECT COUNT(*) FROM visits"),
         (f"SELECT COUNT(*) FROM visits AS {called} WHERE {called}.n > 50", "SELECT COUNT(*) FROM visits WHERE n > 50"),
         (f"WITH {called} AS (SELECT * FROM visits WHERE n > 50) SELECT COUNT(*) FROM {called}",
             "SELECT COUNT(*) FROM visits WHERE n > 50"),

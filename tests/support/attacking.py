@@ -137,9 +137,7 @@ def told_apart(pair: Pair, sql: str) -> list[str]:
     found = [] if _plain(one, explained) == _plain(other, other.explain(sql)) else ["EXPLAIN depends on the rows"]
     privacy = one.dataset.schema.privacy
     for place, (step, release) in enumerate(zip(compiled.steps, explained.releases, strict=True)):
-        if step.calibrated.choice is None:
-            cells = exact(one, sql, place), exact(other, sql, place)
-            found += violations(step, release, *cells, privacy)
+        found += violations(step, release, exact(one, sql, place), exact(other, sql, place), privacy)
     same = [step.loss for step in compiled.steps] == [step.loss for step in theirs.steps]
     choosing = any(step.calibrated.choice is not None for step in compiled.steps)
     return found + ([] if same else ["the price depends on the rows"]) + ([] if choosing else undercharged(compiled))

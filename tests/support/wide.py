@@ -19,7 +19,7 @@ MEGABYTES = 500
 
 def main(folder: Path) -> None:
     session = build(folder, "wide", schema_text("wide"), DATA)
-    session.timeout = 2
+    session.timeout = 0.7
     session.execute("SELECT COUNT(*) FROM visits")
     signal.signal(signal.SIGPROF, _too_slow)
     for name, sql in json.loads((folder / "statements.json").read_text()).items():
