@@ -231,7 +231,7 @@ def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -
 def test_a_unit_votes_for_a_row_that_an_outer_join_did_not_find_too(both: tuple[Session, Session]) -> None:
     """Its rows have the other side's value where the condition holds, and NULL elsewhere: two keys, not one."""
     sql = "SELECT one.z, COUNT(*) FROM p LEFT JOIN one ON one.uid = p.uid AND p.a > 3 GROUP BY one.z"
-    (step,) = both[1]._compile(sql, ()).steps
+    (step,) = both[1].compiled(sql, ()).steps
     assert step.calibrated.selection is not None
     place = step.calibrated.columns.index("selection_units")
     votes = []

@@ -177,7 +177,7 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     """Aliases may hold any character, and spellings of one question share cells and recipes."""
     house = both[0]
     first, second = (
-        house._compile(sql, ()).steps[0].plan_hash
+        house.compiled(sql, ()).steps[0].plan_hash
         for sql in (
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT n AS p, big AS "q=[x],p" FROM visits) v',
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT x AS "p=[n],q", big AS p FROM visits) v',
@@ -185,7 +185,7 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     )
     assert first != second
     spellings = ["n >= 5", "NOT (n < 5)", "n > 4", "5 <= n"]
-    found = [house._compile(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
+    found = [house.compiled(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
     steps = [compiled.steps[0] for compiled in found]
     assert len({step.plan_hash for step in steps}) == 1
     assert len({(step.sql, step.calibrated.grids) for step in steps}) == 1
