@@ -119,6 +119,7 @@ def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--trials", type=int, metavar="N", help="end after so many statements")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the number of the first batch; 0")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes; one a core")
+    parser.add_argument("--findings", type=int, default=10, metavar="N", help="end after so many findings; 10")
     parser.add_argument("--samples", type=int, default=40_000, metavar="N", help="releases of each audited template")
     parser.add_argument(
         "--statistics", action=argparse.BooleanOptionalAction, default=True, help="audit the noise too (the default)"

@@ -16,11 +16,21 @@ _WIDE = 30
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     """0 where all claims held, 1 where one did not."""
-    if given.seconds <= 0 or given.workers < 1 or (given.trials is not None and given.trials < 1):
-        raise Usage("--seconds, --trials and --workers are above 0")
+    counts = (given.workers, given.samples, given.findings, 1 if given.trials is None else given.trials)
+    if given.seconds <= 0 or min(counts) < 1:
+        raise Usage("--seconds, --trials, --workers, --samples and --findings are above 0")
     bar = _Bar(screen)
     path = None if given.schema is None else read_address(given.schema, None, {}).path
-    plan = Plan(path, given.seconds, given.trials, given.seed, given.workers, given.samples, given.statistics)
+    plan = Plan(
+        path=path,
+        seconds=given.seconds,
+        trials=given.trials,
+        seed=given.seed,
+        workers=given.workers,
+        samples=given.samples,
+        statistics=given.statistics,
+        findings=given.findings,
+    )
     report = verify(plan, bar.tell)
     bar.done()
     if given.report is not None:

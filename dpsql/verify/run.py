@@ -35,7 +35,6 @@ from dpsql.verify.worlds import random_schema, world_of
 
 STATEMENTS = 8
 """Tried on one pair of databases, which costs as much to make as two or three of them."""
-MOST_FINDINGS = 10
 SHRINKING = 20.0
 """Seconds for one failing case."""
 
@@ -51,6 +50,7 @@ class Plan:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     samples: int = SAMPLES
     statistics: bool = True
+    findings: int = 10  # so many are enough
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def _random_trials(
     total, findings, numbers = Trials(), list[Finding](), _numbers(plan)
     running: set[Future[tuple[Trials, list[Finding]]]] = set()
     while True:
-        over = time.monotonic() - started >= plan.seconds or len(findings) >= MOST_FINDINGS
+        over = time.monotonic() - started >= plan.seconds or len(findings) >= plan.findings
         while not over and len(running) < 2 * plan.workers:
             number = next(numbers, None)
             if number is None:
                 break
             running.add(pool.submit(batch, schema, number, time.time() + plan.seconds - (time.monotonic() - started)))
         if not running:
-            return total, findings[:MOST_FINDINGS]
+            return total, findings[: plan.findings]
         done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
         for future in done:
             trials, found = future.result()
