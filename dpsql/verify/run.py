@@ -147,7 +147,7 @@ def batch(schema: Schema | None, number: int, until: float = math.inf) -> tuple[
             outcome.releases,
             Counter({outcome.kind: 1}),
             Counter(found),
-            Counter({outcome.refusal: 1} if outcome.kind == "refused" else {}),
+            Counter({outcome.refusal: 1} if outcome.refusal else {}),
         )
         if outcome.findings:
             case = Case(world, pair, asked, tuple(choices.record), outcome)

@@ -15,7 +15,7 @@ from dpsql.calibrate import Noise
 from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, dataset_account
 from dpsql.engines.scratch import ScratchEngine
-from dpsql.errors import DataError, EngineFailed, Error, InternalError
+from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Binding, Ledger
 from dpsql.ledger.sqlite import open_ledger
 from dpsql.privacy.sampling import ExactSampler
@@ -156,19 +156,19 @@ class Bench:
 
 
 def _said(session: Session, sql: str) -> Outcome:
-    """What the analyst gets. A failure after the charge, or one that is not in our words, is a finding."""
-    before = session.budget()
+    """What the analyst gets. A run that fails, or an error that is not in our words, is a finding.
+
+    Holes and post-processing may fail after the charge, for values that were released: on both sides alike.
+    """
+    before = session.budget().charges
     try:
         session.execute(sql)
-    except DataError as error:  # of post-processing: a function of released values
-        return Outcome("failed", refusal=error.message)
     except EngineFailed:
-        return Outcome("failed", findings=() if session.dataset.engine.findings else ("the run failed",))  # type: ignore[attr-defined]
-    except InternalError as error:
-        return Outcome("failed", findings=(f"InternalError: {error.message}",))
+        return Outcome("failed", findings=("the run failed",))
     except Error as error:
-        spent = session.budget().charges != before.charges
-        return Outcome("failed", findings=(f"refused after the charge: {error.message}",)) if spent else _refused(error)
+        if session.budget().charges == before or isinstance(error, InternalError):
+            return _refused(error)
+        return Outcome("failed", refusal=f"after the charge: {error.message}")
     except Exception as error:
         return Outcome("failed", findings=(f"{type(error).__name__}: {error}",))
     return Outcome("answered")
