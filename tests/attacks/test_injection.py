@@ -36,7 +36,7 @@ from dpsql.session import Session
 
 EVIL = [
     "' OR '1'='1", "'; DROP TABLE visits; --", "w1' UNION SELECT city FROM people --", "\\' OR 1=1 --", "''", '"',
-    "/*", "*/", "$1", "$h1", "${HOME}", "a\nb", "\u202ew1", "w\u200b1", "\uff07", "e\u0301", "$$x$$", "U&'\\0027'", "\\",
+    "/*", "*/", "$1", "$h1", "${HOME}", "a\nb", "\u202ew1", "w\u200b1", "\uff07", "e\u0301", "$$x$$",
     "\\x27", "%", "\U0001f600", "\x01\x1f\x7f", "::int", ";",
 ]  # fmt: skip
 
@@ -378,17 +378,15 @@ def test_a_comment_is_nothing(quiet: Session, comment: str) -> None:
     {"epsilon": [1]}, {"epsilon": None}, {"epsilon": b"1"}, {"delta": "1"}, {"epsilon": float("nan")},
     {"privacy.budget.epsilon": "9"},
 ])  # fmt: skip
-def test_a_setting_of_a_connection_is_checked_like_any_other(tmp_path: Path, settings: dict[str, Any]) -> None:
-    build(tmp_path, "h", schema_text("h"), DATA).dataset.close()
+def test_a_setting_of_a_connection_is_checked_like_any_other(quiet: Session, settings: dict[str, Any]) -> None:
     with pytest.raises(Error):
-        dpsql.connect(tmp_path / "h.yaml", **settings)
+        dpsql.connect(quiet.dataset.schema.path, **settings)
 
 
 @pytest.mark.parametrize("tail", ["?user=ana", "?epsilon=1&epsilon=9", "?epsilon=", "?x", "#frag", "?epsilon=1%3BDROP",
     "?contributions.rows=99",
                                   "?user=dataset%00", "/../h.yaml/x", "?nosuch=1", "%00"])  # fmt: skip
-def test_a_url_is_no_way_around(tmp_path: Path, tail: str) -> None:
-    build(tmp_path, "h", schema_text("h"), DATA).dataset.close()
+def test_a_url_is_no_way_around(quiet: Session, tail: str) -> None:
     with pytest.raises((Error, ValueError, OSError)) as caught:
-        dpsql.connect(f"dpsql:///{tmp_path}/h.yaml{tail}")
+        dpsql.connect(f"dpsql:///{quiet.dataset.schema.path}{tail}")
     assert isinstance(caught.value, Error), "an error of ours"

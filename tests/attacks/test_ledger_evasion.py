@@ -235,6 +235,11 @@ def test_nobody_connects_as_the_dataset_or_as_nobody(tmp_path: Path) -> None:
         assert session._account.name == "ana"
 
 
+@pytest.fixture(scope="module")
+def policed(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return new(tmp_path_factory.mktemp("policed"))
+
+
 @pytest.mark.parametrize("sql", [
     "SET contributions.rows = 21", "SET contributions.groups = 5", "SET contributions.rows = 1e6", "SET epsilon = 0",
     "SET epsilon = -1", "SET delta = 1", "SET epsilon = 1e7", "SET contributions.rows = none",
@@ -250,8 +255,8 @@ def test_nobody_connects_as_the_dataset_or_as_nobody(tmp_path: Path) -> None:
     "WITH t AS (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1000) COUNT(*) FROM visits) SELECT * FROM t",
     "SELECT COUNT(*) FROM visits UNION ALL SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 9) COUNT(*) FROM visits",
 ])  # fmt: skip
-def test_caps_and_policies_are_the_owners(tmp_path: Path, sql: str) -> None:
-    session = new(tmp_path)
+def test_caps_and_policies_are_the_owners(policed: Session, sql: str) -> None:
+    session = policed
     before = session.settings
     with for_free(session):
         assert outcome(session, sql) != "answered"
