@@ -193,7 +193,7 @@ class Session:
     def compiled(self, sql: str, parameters: Sequence[Parameter] = ()) -> Compiled:
         """The statement as it would run. Free."""
         now = self.clock()
-        timed = any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
+        timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         values = tuple(literal(parameter) for parameter in parameters)
         key = (sql, values, self.settings.statement, self._who, now if timed else None)
@@ -335,6 +335,10 @@ class Session:
                 return _rows_answer(((name, TEXT),), [(self._account.name,)], "SHOW")
             case _:
                 return _rows_answer(((name, TEXT),), [(self._state.now.show(name),)], "SHOW")
+
+
+def _asks_for_the_time(sql: str) -> bool:
+    return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
 
 
 def _cell_error(row: Row, bar: object) -> CellError | None:

@@ -63,10 +63,9 @@ class Split:
 
 
 def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
-    splitter = _Splitter(State(schema), who)
+    splitter = _Splitter(State(schema), who, now)
     try:
-        tree = without_database(with_environment(tree, now, who), schema)
-        block = splitter.query(without_pivots(tree, schema), {}, top=True)
+        block = splitter.query(splitter.plain(tree), {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:
@@ -80,6 +79,12 @@ def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: 
 class _Splitter:
     state: State
     who: Identity
+    now: dt.datetime | None
+
+    def plain(self, tree: exp.Query) -> exp.Query:
+        """A statement, or a view's, without what asks for its surroundings."""
+        schema = self.state.schema
+        return without_pivots(without_database(with_environment(tree, self.now, self.who), schema), schema)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -308,7 +313,7 @@ class _Splitter:
         if view is None:
             return None
         if name not in self.state.views:
-            tree = parse(view.sql)
+            tree = self.plain(parse(view.sql))
             for node in tree.walk():  # positions in another text
                 node.meta.pop("start", None)
             block = self.state.views[name] = self.query(tree, {})

@@ -28,7 +28,7 @@ from dpsql.exact import Exact, Row
 from dpsql.ledger.base import Account, Asked, Balance, Claim
 from dpsql.post import sandbox
 from dpsql.runs import Clock, Runs
-from dpsql.schema.model import Resolved, Source
+from dpsql.schema.model import Resolved, Source, View
 from dpsql.session import Answer, Session
 
 NOW = dt.datetime(2024, 5, 6, tzinfo=dt.UTC)
@@ -505,6 +505,17 @@ def test_now_is_read_anew_for_each_statement(world: World) -> None:
     first = world.session.explain("SELECT COUNT(*) FROM visits WHERE at < now()").releases[0].sql
     moments.pop(0)
     assert world.session.explain("SELECT COUNT(*) FROM visits WHERE at < now()").releases[0].sql != first
+
+
+def test_a_view_reads_the_time_anew_too(world: World) -> None:
+    session = world.session
+    schema = replace(session.dataset.schema, views=(View("past", "SELECT * FROM visits WHERE at < now()"),))
+    session.dataset = replace(session.dataset, resolved=replace(session.dataset.resolved, schema=schema))
+    moments = [NOW, NOW + dt.timedelta(days=1)]
+    session.clock = lambda: moments[0]
+    first = session.explain("SELECT COUNT(*) FROM past").releases[0].sql
+    moments.pop(0)
+    assert session.explain("SELECT COUNT(*) FROM past").releases[0].sql != first
 
 
 # --- statements around queries ---------------------------------------------------------------------------------------
