@@ -71,7 +71,7 @@ def store(column: Column, draws: Draws, is_id: bool = False) -> Stored:
         texts += _wild_texts(column.type)
     known = [literal(text, physical) for text in dict.fromkeys(texts) if _holds(physical, text)]
     own = tuple(literal(f"own{n}", TEXT) for n in range(12)) if _is_free_text(column, physical) else ()
-    return Stored(column, physical, (*known, NULL), own, _far(column, physical))
+    return Stored(column, physical, (*known, NULL), own, _far(column, physical, draws))
 
 
 def _is_free_text(column: Column, physical: Type) -> bool:
@@ -222,18 +222,29 @@ def _is_date(text: str, kind: type[dt.date]) -> bool:
     return True
 
 
-def _far(column: Column, physical: Type) -> tuple[str, ...]:
-    """Far below and far above all bounds, where a number is stored as one: it moves a sum furthest."""
+def _far(column: Column, physical: Type, draws: Draws) -> tuple[str, ...]:
+    """Below and above all bounds, where a number is stored as one: it moves a sum furthest.
+
+    A step beyond them as often as at the ends of the type: a clip that is off by one shows only there.
+    """
     if not column.type.is_number or not physical.is_number or not column.domain.bounded:
         return ()
-    if physical.is_float:
-        most = "3e38" if physical == REAL else "1e308"
-        return literal(f"-{most}", physical), literal(most, physical)
-    if physical.kind is Kind.DECIMAL:
-        nines = "9" * ((physical.precision or 1) - (physical.scale or 0)) or "0"
-        return literal(f"-{nines}", physical), literal(nines, physical)
-    least, most_whole = integer_range(physical)
-    return literal(str(least), physical), literal(str(most_whole), physical)
+    ends = _ends(physical)
+    if column.type.is_integer and draws.chance(0.5):
+        lower, upper = column.domain.bounds
+        beyond = str(math.floor(lower) - 1), str(math.ceil(upper) + 1)
+        ends = tuple(near if _holds(physical, near) else end for near, end in zip(beyond, ends, strict=True))
+    return tuple(literal(end, physical) for end in ends)
+
+
+def _ends(type_: Type) -> tuple[str, ...]:
+    if type_.is_float:
+        most = "3e38" if type_ == REAL else "1e308"
+        return f"-{most}", most
+    if type_.kind is Kind.DECIMAL:
+        nines = "9" * ((type_.precision or 1) - (type_.scale or 0)) or "0"
+        return f"-{nines}", nines
+    return tuple(str(end) for end in integer_range(type_))
 
 
 # --- ids and unique keys ---------------------------------------------------------------------------------------------

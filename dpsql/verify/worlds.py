@@ -190,7 +190,7 @@ _DAY = 86_400_000_000
 def _random_columns(draws: Draws, prefix: str) -> tuple[Column, ...]:
     """A number with bounds, a text that is not listed, and a few others."""
     makers = (_double, _integer, _decimal, _fine, _unbounded, _boolean, _listed, _text, _date, _timestamp, _small)
-    chosen = [draws.choice(makers[:4]), _text, *draws.sample(makers, draws.between(1, 4))]
+    chosen = [draws.choice((*makers[:4], _fine)), _text, *draws.sample(makers, draws.between(1, 4))]
     return tuple(make(f"{prefix}{place}", draws) for place, make in enumerate(chosen))
 
 
