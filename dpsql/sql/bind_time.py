@@ -202,6 +202,9 @@ def date_diff(node: exp.Expr, bind: Bind) -> Expr:
 
 
 def date_sub_units(node: exp.Anonymous, bind: Bind) -> Expr:
+    if len(node.expressions) != 3:
+        raise Unsupported("DATE_SUB takes a unit and two dates",
+                          hint="For example: DATE_SUB('month', born, CURRENT_DATE).", span=span_of(node))  # fmt: skip
     unit, start, end = node.expressions
     return checked_call("date_sub", [_part(unit, TRUNCATIONS, "DATE_SUB"), bind(start), bind(end)], node)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.parsers.postgres import PostgresParser
@@ -9,10 +12,30 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import Unsupported
 from dpsql.span import Span
+from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER, left_out
 from dpsql.sql.spellings import FUNCTIONS
+
+_T = TypeVar("_T")
+_E = TypeVar("_E", bound=exp.Expr)
 
 WRITTEN = "written"
 """The note in which a function keeps its name as it was written."""
+
+
+def _whole(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function with a syntax of its own: it holds all lists that it has read, and its parenthesis is closed."""
+
+    def parse_whole(parser: Any) -> Any:
+        known = len(parser.lists)
+        call = parse(parser)
+        items = [item for _, some in parser.lists[known:] for item in some]
+        if isinstance(call, exp.Expr) and left_out(call, items):
+            parser.raise_error(TOO_MANY)
+        if not parser._match(TokenType.R_PAREN, advance=False):
+            parser.raise_error("Expecting )")
+        return parser.validate_expression(call) if isinstance(call, exp.Func) else call
+
+    return parse_whole
 
 
 class Reader(Postgres):
@@ -22,7 +45,43 @@ class Reader(Postgres):
         KEYWORDS = {**Postgres.Tokenizer.KEYWORDS, "//": TokenType.DIV}
 
     class Parser(PostgresParser):
-        FUNCTIONS = {**PostgresParser.FUNCTIONS, **FUNCTIONS}
+        """Nothing that is written in a call is left out: see `arguments`."""
+
+        # The names that sqlglot makes of its own JSON classes are nobody's.
+        FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith("J_S_O_N")} | FUNCTIONS
+        FUNCTION_PARSERS = {name: _whole(parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
+
+        def reset(self) -> None:
+            super().reset()
+            self.lists: list[tuple[int, list[Any]]] = []  # where a list began that a call has read, and its items
+
+        def validate_expression(self, expression: _E, args: list[Any] | None = None) -> _E:
+            if args and left_out(expression, args):
+                self.raise_error(TOO_MANY)
+            if isinstance(expression.args.get("expressions"), exp.Expr):  # nodes for another dialect's own syntax
+                self.raise_error(WRONG_NUMBER)
+            return super().validate_expression(expression, args)
+
+        def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            known = len(self.lists)
+            try:
+                call = super()._parse_function_call(*args, **kwargs)
+            except IndexError:  # a builder that takes what is not there
+                self.raise_error(WRONG_NUMBER)
+                raise
+            del self.lists[known:]
+            return call
+
+        def _parse_csv(self, parse_method: Callable[[], _T | None], sep: TokenType = TokenType.COMMA) -> list[_T]:
+            known, start = len(self.lists), self._index
+            items = super()._parse_csv(parse_method, sep)
+            self.lists[known:] = [(start, items)]  # lists inside of its items are theirs
+            return items
+
+        def _retreat(self, index: int) -> None:
+            super()._retreat(index)
+            while self.lists and self.lists[-1][0] >= index:
+                self.lists.pop()
 
 
 def span_of(node: exp.Expr) -> Span | None:

@@ -34,6 +34,9 @@ _ZONED = ("now", "statement_timestamp", "transaction_timestamp", "clock_timestam
 _TIMES = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
 
 
+_ARGUMENTS = {"current_schemas": 1, "current_setting": 2}
+
+
 def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) -> exp.Query:
     """The statement with these functions replaced, and its output columns named as they would have been."""
     known = _literals(now, who)
@@ -48,6 +51,7 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
         name = _function(node)
         if name is None or name not in known:
             return node
+        _refuse_arguments(node, name)
         made: exp.Expr = known[name](node)
         if name in _ZONED and _is_moved(node):
             made = exp.cast(made, "timestamptz")
@@ -92,6 +96,16 @@ def _function(node: exp.Expr) -> str | None:
     name, select = node.name.lower(), node.find_ancestor(exp.Select)
     is_user = name == "user" and select is not None and select.args.get("from_") is None
     return name if name == "current_role" or is_user else None
+
+
+def _refuse_arguments(node: exp.Expr, name: str) -> None:
+    """Law 3: now(x) is not now()."""
+    call = node.expression if isinstance(node, exp.Dot) else node
+    most = _ARGUMENTS.get(name, 0)
+    given = [*call.expressions, call.args.get("this")] if not isinstance(call, exp.Anonymous) else call.expressions
+    if isinstance(call, exp.Func) and sum(isinstance(item, exp.Expr) for item in given) > most:
+        what = f"takes {most} at most" if most else "takes none"
+        raise Unsupported(f'"{name}" has too many arguments: it {what}', span=span_of(node), sqlstate="42883")
 
 
 def _positions(node: exp.Expr) -> dict[str, object]:

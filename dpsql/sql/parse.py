@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -103,10 +104,28 @@ def tokenize(sql: str) -> list[Token]:
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
     for token in tokens:
-        if token.token_type is TokenType.NUMBER and len(token.text) > MOST_DIGITS:
-            span = Span(token.start, token.end + 1)
-            raise LimitExceeded(f"a number is too large: it has more than {MOST_DIGITS} digits", span=span)
+        _check_token(token, sql)
     return tokens
+
+
+def _check_token(token: Token, sql: str) -> None:
+    span = Span(token.start, token.end + 1)
+    if token.token_type is TokenType.NUMBER and len(token.text) > MOST_DIGITS:
+        raise LimitExceeded(f"a number is too large: it has more than {MOST_DIGITS} digits", span=span)
+    if token.token_type is TokenType.BYTE_STRING:
+        if "\x00" in token.text:
+            raise InvalidSyntax("the text holds a zero byte", span=span, sqlstate="22021")
+        if "\\" in _ESCAPES.sub("", sql[span.start : span.end]):
+            hint = "Write \\u and four, or \\U and eight hexadecimal digits of a character."
+            raise InvalidSyntax("an escape is no character", hint=hint, span=span, sqlstate="22025")
+
+
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u(?![dD][89a-fA-F])[\da-fA-F]{4}"
+    r"|U(?!0000[dD][89a-fA-F])00(?:0[\da-fA-F]|10)[\da-fA-F]{4}|[^uU])",
+    re.DOTALL,
+)
+"""Those of E'…' that are characters: no half of a pair alone, none past Unicode's last. sqlglot drops other's \\."""
 
 
 def _holds_half(text: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sqlglot import ErrorLevel, exp
-from sqlglot.errors import SqlglotError
 
 from dpsql.errors import Unsupported
 from dpsql.sql.number_formats import with_number_formats
+from dpsql.sql.sandboxed import UNWRITABLE
 
 
 def render_post(post: exp.Query) -> str:
@@ -16,7 +16,7 @@ def render_post(post: exp.Query) -> str:
     with_number_formats(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
-    except SqlglotError:
+    except UNWRITABLE:
         raise Unsupported(
             "a clause after the aggregation is not supported", hint="DuckDB has no such clause for a SELECT."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors import Unsupported
 from dpsql.sql.dialect import span_of, spelled
@@ -26,6 +27,8 @@ DENIED = frozenset(
     }
 )  # fmt: skip
 DENIED_PREFIXES = ("duckdb_", "from_substrait", "get_substrait", "has_", "parquet_", "pg_", "pragma_", "read_")
+UNWRITABLE = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What sqlglot's generator raises for a call that another dialect writes with other arguments."""
 SOURCES = ("unnest", "generate_series", "range")
 
 
@@ -51,7 +54,10 @@ def function_names(node: exp.Func) -> list[str]:
     if isinstance(node, exp.Anonymous):
         return [node.name.lower()]  # the bare name, also of one in quotes
     names = [name.lower() for name in node.sql_names()]
-    written = node.sql(dialect="duckdb").split("(")[0].lower()
+    try:
+        written = node.sql(dialect="duckdb").split("(")[0].lower()
+    except UNWRITABLE:
+        raise Unsupported(f"{spelled(node)} is not available", span=span_of(node)) from None
     return [*names, written]
 
 

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax
 from dpsql.span import Span
+from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER
 from dpsql.sql.dialect import span_of
 
 _KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "JOIN", "UNION", "BETWEEN",
@@ -28,8 +29,8 @@ def syntax_error(error: ParseError, tokens: list[Token], sql: str) -> InvalidSyn
     place = _place(details, words, sql)
     here = words[place] if place is not None else None
     span = Span(len(sql), len(sql)) if here is None else _span(here)
-    if why.startswith("The number of provided arguments"):
-        return InvalidSyntax("a function has too many arguments", span=span, sqlstate="42883")
+    if why.startswith((TOO_MANY, WRONG_NUMBER)):
+        return _wrong_number(_called(words, place), why.startswith(TOO_MANY))
     twice = re.match(r"Found multiple '(.+)' clauses", why)
     if twice is not None:
         return InvalidSyntax(f"{twice[1]} stands twice in one SELECT", span=span)
@@ -46,6 +47,23 @@ def _place(details: dict[str, object], tokens: list[Token], sql: str) -> int | N
     line, column = int(str(details.get("line") or 1)), int(str(details.get("col") or 1))
     offset = sum(len(text) + 1 for text in sql.split("\n")[: line - 1]) + column - 1
     return next((place for place, token in enumerate(tokens) if token.start <= offset <= token.end), None)
+
+
+def _wrong_number(name: Token | None, more: bool) -> InvalidSyntax:
+    what, span = ("a function", None) if name is None else (f'"{name.text}"', _span(name))
+    if more:
+        return InvalidSyntax(f"{what} has too many arguments", span=span, sqlstate="42883")
+    return InvalidSyntax(f"{what} has a wrong number of arguments", span=span, sqlstate="42883")
+
+
+def _called(words: list[Token], place: int | None) -> Token | None:
+    """The name before the parenthesis in which a place is."""
+    depth = 0
+    for at in range((len(words) if place is None else place) - 1, 0, -1):
+        depth += (words[at].token_type is TokenType.R_PAREN) - (words[at].token_type is TokenType.L_PAREN)
+        if depth < 0:
+            return words[at - 1]
+    return None
 
 
 def _hint(words: list[Token], place: int | None, why: str) -> str | None:

@@ -133,6 +133,8 @@ def _function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type
         return _copy(node, scope)
     if isinstance(node, exp.Ntile):
         only(node, "this")
+        if node.this is None:
+            raise InvalidSyntax("NTILE takes a number", span=span_of(node))
         return "ntile", (_number(node.this, "NTILE"),), BIGINT
     if isinstance(node, exp.Filter):
         only(node, "this", "expression")

@@ -193,7 +193,6 @@ def test_so_is_every_table_function(both: Neighbors) -> None:
     assert side.budget() == before
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="DATESUB unpacks three arguments without counting them")
 @pytest.mark.parametrize("arguments", ["", "p", "p, q"])
 def test_a_wrong_number_of_arguments_is_an_error_of_ours(both: Neighbors, arguments: str) -> None:
     """Nothing but `dpsql.Error` reaches an analyst."""
