@@ -20,7 +20,7 @@ from dpsql.sql.references import References
 class BlockColumns:
     """`register` gives the measure of an aggregate, `as_key` the key that an expression equals."""
 
-    measures: list[Measure]
+    known: dict[str, Measure]  # grows while `register` finds more
     register: Callable[[exp.Expr], Measure]
     as_key: Callable[[exp.Expr], Expr | None]
     value: Callable[[exp.Expr], exp.Expr]
@@ -31,14 +31,15 @@ class BlockColumns:
         if not is_aggregate(node) or self.interval(node):
             return None
         measure = self.register(node)
-        return self.measures.index(measure) if has_error(measure) else None
+        return list(self.known.values()).index(measure) if has_error(measure) else None
 
     def is_constant(self, node: exp.Expr) -> bool:
         key = self.as_key(node)
         return key is not None and key.type.is_number
 
     def covariance(self, one: int, other: int) -> exp.Expr:
-        return self.refer.covariance(self.measures[one], self.measures[other])
+        measures = list(self.known.values())
+        return self.refer.covariance(measures[one], measures[other])
 
     def factor(self) -> exp.Expr:
         return self.refer.factor()

@@ -32,6 +32,7 @@ CLAUSES = (
     "windows", "with_",
 )  # fmt: skip
 MOST_INLINED = 1_000
+MOST_MEASURES = 400
 BARS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
@@ -73,7 +74,7 @@ class ReleaseBlock:
         self._parts = UnitParts(binder.namer) if has_group_bounds(select) else None
         if self._parts is not None and self._sets:
             raise refuse_sets(select)
-        self._measures: list[Measure] = []
+        self._measures: dict[str, Measure] = {}  # by their canonical texts
         self._refer = References(name)
         self._barred: list[Measure | bool] = []  # of each output: its measure, or whether it has bars at all
         self._inlining: set[str] = set()
@@ -82,7 +83,7 @@ class ReleaseBlock:
         self.outputs: tuple[Output, ...] = ()
         self.post = self._post_select(top)
         keys = sorted(self._keys, key=canonical_expr)
-        measures = sorted(self._measures, key=canonical_measure)
+        measures = [self._measures[text] for text in sorted(self._measures)]
         self.columns = self._refer.columns(self.post, keys, measures)
         self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
@@ -347,10 +348,10 @@ class ReleaseBlock:
         bind = bind_measure if self._parts is None else self._parts.bind
         measure = bind(node, self._scope)
         text = canonical_measure(measure)
-        known = next((m for m in self._measures if canonical_measure(m) == text), None)
-        if known is None:
-            self._measures.append(measure)
-        return known or measure
+        if text not in self._measures and len(self._measures) >= MOST_MEASURES:
+            raise LimitExceeded(f"one SELECT has more than {MOST_MEASURES} different aggregates", span=span_of(node),
+                                hint="Ask in several statements.")  # fmt: skip
+        return self._measures.setdefault(text, measure)
 
 
 def _aggregates_of(column: BoundColumn) -> str:

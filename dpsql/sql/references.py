@@ -58,16 +58,19 @@ class References:
     def columns(self, post: exp.Expr, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
         """Name what `post` refers to, by its place in the release's canonical order."""
         columns: dict[str, ReleaseColumn] = {}
+        places = {measure: place for place, measure in reversed([*enumerate(measures)])}
         for identifier in list(post.find_all(exp.Identifier)):
             pending = self._pending.get(identifier.name)
             if pending is not None:
-                column = _named(pending, keys, measures)
+                column = _named(pending, keys, places, measures)
                 identifier.set("this", column.name)
                 columns[column.name] = column
         return tuple(columns[name] for name in sorted(columns))
 
 
-def _named(pending: _Pending, keys: list[Expr], measures: list[Measure]) -> ReleaseColumn:
+def _named(
+    pending: _Pending, keys: list[Expr], places: dict[Measure, int], measures: list[Measure]
+) -> ReleaseColumn:
     kind, what = pending.kind, pending.what
     if what is None:
         return ReleaseColumn(kind, DOUBLE, kind, 0)
@@ -76,10 +79,10 @@ def _named(pending: _Pending, keys: list[Expr], measures: list[Measure]) -> Rele
     if kind == "key":
         place = keys.index(what)  # type: ignore[arg-type]
         return ReleaseColumn(f"k{place + 1}", keys[place].type, kind, place)
-    place = measures.index(what)  # type: ignore[arg-type]
+    place = places[what]  # type: ignore[index]
     if kind == "value":
         return ReleaseColumn(f"m{place + 1}", measure_type(measures[place]), kind, place)
     if pending.other is not None:
-        other = measures.index(pending.other)
+        other = places[pending.other]
         return ReleaseColumn(f"m{place + 1}_m{other + 1}_{kind}", DOUBLE, kind, place, other)
     return ReleaseColumn(f"m{place + 1}_{kind}", DOUBLE, kind, place)
