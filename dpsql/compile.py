@@ -16,13 +16,13 @@ from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
 from dpsql.catalog.identity import Identity
 from dpsql.errors import Error, LimitExceeded
-from dpsql.plan.expr import IsNull, Not
+from dpsql.plan.expr import And, IsNull, Not, Or
 from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import Field, Filter, Named, PublicTable, RowsHole, Table
 from dpsql.plan.stages import Bins, Hole, ReleaseColumn, Shape
-from dpsql.plan.walk import walk_rows
+from dpsql.plan.walk import measure_args, node_exprs, walk, walk_rows
 from dpsql.privacy.loss import Loss, total
 from dpsql.rewrite.choose import Choice, choose
 from dpsql.rewrite.pipeline import Rewritten, rewrite
@@ -45,6 +45,9 @@ FRAMES = 12_000
 
 MOST_GROUPS = 10_000
 """Selected groups for which a quantile is chosen."""
+
+MOST_CONDITIONS = 1_000
+"""In AND and OR of one release: DuckDB's optimizer takes some seconds for a thousand, minutes for three thousand."""
 
 KEYS_HOLE = "keys"
 """The hole that a choice's groups come from, where they were selected."""
@@ -206,6 +209,7 @@ class _Compiler:
     def _draft(self, release: BoundRelease, drafts: list[_Draft], tables: list[TableStep]) -> TableStep:
         """The steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
         asked = canonicalise(release.aggregate)
+        _check_conditions(asked)
         holes = tuple(_hole(hole) for hole in release.holes)
         after = _after(release.holes, tables)
         sources = self._sources(release.holes, tables, after)
@@ -314,6 +318,16 @@ class _Compiler:
         filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
         text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources])
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_conditions(asked: Aggregate) -> None:
+    """Engines take time that grows with the square of a chain of AND or OR, and more; lists of values are no chains."""
+    rows = [expr for node in walk_rows(asked.input) for expr in node_exprs(node)]
+    exprs = [*rows, *(key.expr for key in asked.keys), *(arg for m in asked.measures for arg in measure_args(m))]
+    parts = sum(len(part.args) for expr in exprs for part in walk(expr) if isinstance(part, And | Or))
+    if parts > MOST_CONDITIONS:
+        raise LimitExceeded(f"private rows are tried on more than {MOST_CONDITIONS} conditions",
+                            hint="Equalities may be a list: x IN (1, 2, 3), x NOT IN (1, 2, 3).")  # fmt: skip
 
 
 def _relation(resolved: Resolved) -> Neighboring:

@@ -1,8 +1,8 @@
 """The canonical form of a bound plan: the same question, however it is spelled, has the same text.
 
 Only rewritings that hold for every row, NULL included: AND and OR flattened, sorted and without repeats;
-comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN; NOT pushed down; whole numbers `> n` to `>= n + 1`;
-operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type.
+comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN, `AND` of `<>` to NOT IN; NOT pushed down; whole numbers
+`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _simplified(expr: Expr) -> Expr:
     if isinstance(expr, Compare):
         return _compare(expr)
     if isinstance(expr, And):
-        return _connected(And, expr.args)
+        return _excluded(_connected(And, expr.args))
     if isinstance(expr, Or):
         return _in_lists(_connected(Or, expr.args))
     if isinstance(expr, Not):
@@ -269,6 +269,31 @@ def _in_lists(expr: Expr) -> Expr:
     return _connected(Or, (*others, *merged))
 
 
+def _excluded(expr: Expr) -> Expr:
+    """x <> 1 AND x NOT IN (2, 3) is x NOT IN (1, 2, 3), also where x is NULL. Engines are quadratic in such a chain."""
+    if not isinstance(expr, And):
+        return expr
+    lists: dict[str, tuple[Expr, set[Literal]]] = {}
+    others: list[Expr] = []
+    for arg in expr.args:
+        list_ = _inequality_as_list(arg)
+        if list_ is None:
+            others.append(arg)
+        else:
+            lists.setdefault(_text(list_.arg), (list_.arg, set()))[1].update(list_.values)
+    merged = (_negated(InList(arg, tuple(sorted(values, key=_text)))) for arg, values in lists.values())
+    return _connected(And, (*others, *merged))
+
+
+def _inequality_as_list(expr: Expr) -> InList | None:
+    if isinstance(expr, Not) and isinstance(expr.arg, InList):
+        return expr.arg
+    if not isinstance(expr, Compare) or expr.op != "<>":
+        return None
+    list_ = _equality_as_list(Compare("=", expr.left, expr.right))
+    return list_ if isinstance(list_, InList) else None
+
+
 def _equality_as_list(expr: Expr) -> Expr:
     if not isinstance(expr, Compare) or expr.op != "=":
         return expr
@@ -288,7 +313,7 @@ def _negated(arg: Expr) -> Expr:
     if isinstance(arg, And):
         return _in_lists(_connected(Or, tuple(_negated(part) for part in arg.args)))
     if isinstance(arg, Or):
-        return _connected(And, tuple(_negated(part) for part in arg.args))
+        return _excluded(_connected(And, tuple(_negated(part) for part in arg.args)))
     if isinstance(arg, Literal) and isinstance(arg.value, bool):
         return Literal(not arg.value, arg.type)
     return Not(arg)

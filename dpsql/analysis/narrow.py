@@ -120,7 +120,7 @@ def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
         case Compare(op, Literal() as literal, right) if (column := _compared(right, env)) is not None:
             flipped = FLIPPED[op]
             return None if literal.value is None else (column, lambda domain: narrow_domain(domain, flipped, literal))
-        case Not(InList(Column() as column, values)):
+        case Not(InList(arg, values)) if (column := _compared(arg, env)) is not None:
             return column, lambda domain: _without(domain, tuple(v.value for v in values if v.value is not None))
         case InList(Column() as column, values):
             return column, lambda domain: _only(domain, tuple(v.value for v in values if v.value is not None))
@@ -149,6 +149,9 @@ def _through(part: Expr, env: Environment) -> tuple[Column, Change] | None:
         case InList(Call(args=(Column() as printed, Literal())) as call, values) if call.type == TEXT:
             texts = [value.value for value in values]
             return _said(printed, printed_range(call, env[printed.name], lambda value: value in texts))
+        case Not(InList(Call(args=(Column() as printed, Literal())) as call, values)) if call.type == TEXT:
+            excluded = [value.value for value in values]
+            return _said(printed, printed_range(call, env[printed.name], lambda value: value not in excluded))
         case Compare(op, left, Literal(value)) if value is not None:
             return _below(left, compared_range(op, value, left.type), env)
         case Compare(op, Literal(value), right) if value is not None:
@@ -214,7 +217,8 @@ _HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 def _without(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
     if domain.values is None:
         return domain
-    return replace(domain, values=tuple(value for value in domain.values if value not in values))
+    excluded = frozenset(values)
+    return replace(domain, values=tuple(value for value in domain.values if value not in excluded))
 
 
 def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
