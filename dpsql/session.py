@@ -234,6 +234,7 @@ class Session:
             return {}, NO_LOSS
         self.dataset.check_unchanged()
         self.dataset.runs.check(self._ticket)
+        ready = self._filled(compiled.steps, public)
         version = self.dataset.resolved.version
         asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after) for s in compiled.steps]
         claims = self.dataset.ledger.purchase(self._account, asked, compiled.statement, self.clock())
@@ -241,10 +242,15 @@ class Session:
         releases: dict[int, Release] = {}
         for place, (step, claim) in enumerate(zip(compiled.steps, claims, strict=True)):
             if claim.release not in bodies:
-                bodies[claim.release] = self._body(step, claim, compiled, releases, public)
+                bodies[claim.release] = self._body(step, claim, compiled, releases, public, ready.get(place))
             releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
         return releases, total(list(charged.values()))
+
+    def _filled(self, steps: tuple[ReleaseStep, ...], public: list[ReleasedTable]) -> dict[int, Values]:
+        """The holes that read no release: what is wrong with them is told before anything is charged."""
+        early = [(place, step) for place, step in enumerate(steps) if step.holes and not step.after]
+        return {place: fill(step.holes, public, self.timeout) for place, step in early}
 
     def _body(
         self,
@@ -253,6 +259,7 @@ class Session:
         compiled: Compiled,
         releases: dict[int, Release],
         public: list[ReleasedTable],
+        ready: Values | None,
     ) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
         runs, account = self.dataset.runs, self._account
@@ -260,7 +267,7 @@ class Session:
         if body is None:
             body = claim.body
         if body is None:
-            holes = self._holes(step, claim, compiled, releases, public)
+            holes = self._holes(step, claim, compiled, releases, public, ready)
             spec, errors = step.calibrated.spec, step.calibrated.errors
             job = Job(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
             body = runs.run(self.dataset, job, account, self._ticket)
@@ -273,12 +280,13 @@ class Session:
         compiled: Compiled,
         releases: dict[int, Release],
         public: list[ReleasedTable],
+        ready: Values | None,
     ) -> Values:
         """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
         if not step.holes:
             return {}
         tables = public + released_tables(compiled, releases, nonnegative=False)
-        values = fill(step.holes, tables, self.timeout)
+        values = fill(step.holes, tables, self.timeout) if ready is None else ready
         return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
 
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:

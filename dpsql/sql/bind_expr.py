@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.analysis.image import constant
-from dpsql.errors import GroupingError, TypeMismatch, Unsupported
+from dpsql.errors import GroupingError, InvalidSyntax, TypeMismatch, Unsupported
 from dpsql.plan.expr import Arithmetic, Case, Cast, Expr, IsNull, Literal, Not
 from dpsql.sql import bind_time, bind_truth, bind_words
 from dpsql.sql.bind_call import checked_call, clip, unknown_function
@@ -37,7 +37,9 @@ def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
     if isinstance(node, exp.Column):
         return _column(node, scope)
 
-    def bind(part: exp.Expr) -> Expr:
+    def bind(part: exp.Expr | None) -> Expr:
+        if part is None:  # sqlglot knows a form without it
+            raise InvalidSyntax(f"an argument of {spelled(node)} is missing", span=span_of(node), sqlstate="42883")
         return bind_expr(part, scope)
 
     if is_interval(node):
