@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import textwrap
 
 import dpsql
@@ -105,9 +104,10 @@ def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:
     what = "try the privacy claims on made-up neighboring databases"
     more = """
         Random statements are asked of two databases that differ in one privacy unit. Every release must stay within the
-        sensitivity that its noise was computed from, keys, texts and charges must be the same, and neither the order of
-        rows nor threads may matter. Then the noise is audited: thousands of releases, and a planted bug that must be
-        found. No real rows are read. Exits with 1 where a claim does not hold, and prints a minimal example.
+        sensitivity that its noise was computed from and be paid for, public groups must be the same, the engine must
+        fail on neither, and the order of rows may not matter. Then the noise is audited: thousands of releases, and a
+        planted bug that must be found. No real rows are read. Exits with 1 where a claim does not hold, and prints a
+        minimal example.
 
           dpsql verify clinic.yaml --seconds 60
           dpsql verify --seconds 600 --report verify.json
@@ -115,14 +115,14 @@ def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "verify", what, more)
     parser.set_defaults(parser=parser)
     parser.add_argument("schema", metavar="SCHEMA", nargs="?", help="the YAML schema; without it, random ones")
-    parser.add_argument("--seconds", type=float, default=60.0, metavar="N", help="time for random statements; 60")
+    parser.add_argument("--seconds", type=float, metavar="N", help="time for random statements; 60")
     parser.add_argument("--trials", type=int, metavar="N", help="end after so many statements")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the number of the first batch; 0")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes; one a core")
-    parser.add_argument("--findings", type=int, default=10, metavar="N", help="end after so many findings; 10")
-    parser.add_argument("--samples", type=int, default=40_000, metavar="N", help="releases of each audited template")
+    parser.add_argument("--seed", type=int, metavar="N", help="the number of the first batch; 0")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes; one a core")
+    parser.add_argument("--findings", type=int, metavar="N", help="end after so many findings; 10")
+    parser.add_argument("--samples", type=int, metavar="N", help="releases of each side and template; 40000")
     parser.add_argument(
-        "--statistics", action=argparse.BooleanOptionalAction, default=True, help="audit the noise too (the default)"
+        "--statistics", action=argparse.BooleanOptionalAction, help="audit the noise too (the default)"
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--report", metavar="FILE", help="write the report to a file, as JSON")

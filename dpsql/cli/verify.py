@@ -12,25 +12,18 @@ from dpsql.dbapi.address import read_address
 from dpsql.verify.run import Plan, Progress, verify
 
 _WIDE = 30
+_INTERRUPTED = 130
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     """0 where all claims held, 1 where one did not."""
-    counts = (given.workers, given.samples, given.findings, 1 if given.trials is None else given.trials)
-    if given.seconds <= 0 or min(counts) < 1:
+    names = ("seconds", "trials", "seed", "workers", "samples", "statistics", "findings")
+    asked = {name: value for name in names if (value := getattr(given, name)) is not None}
+    if any(value <= 0 for name, value in asked.items() if name not in ("seed", "statistics")):
         raise Usage("--seconds, --trials, --workers, --samples and --findings are above 0")
     bar = _Bar(screen)
     path = None if given.schema is None else read_address(given.schema, None, {}).path
-    plan = Plan(
-        path=path,
-        seconds=given.seconds,
-        trials=given.trials,
-        seed=given.seed,
-        workers=given.workers,
-        samples=given.samples,
-        statistics=given.statistics,
-        findings=given.findings,
-    )
+    plan = Plan(path, **asked)
     report = verify(plan, bar.tell)
     bar.done()
     if given.report is not None:
@@ -39,6 +32,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         screen.print(json.dumps(report.as_json(), indent=2))
     else:
         screen.print(str(report))
+    if report.interrupted and report.holds:
+        return _INTERRUPTED
     return 0 if report.holds else 1
 
 

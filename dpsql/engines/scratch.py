@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from dpsql.engines.duckdb import DuckDBEngine, exact_cells, first_line, identifier
+from dpsql.engines.duckdb import DuckDBEngine, exact_cells, first_line, identifier, in_utc, types_of
 from dpsql.exact import Exact, Row
 from dpsql.schema.places import MEMORY
 
@@ -41,6 +41,6 @@ class ScratchEngine(DuckDBEngine):
 
     def ask(self, sql: str, holes: Mapping[str, object] | None = None) -> list[Row]:
         try:
-            return self._run(sql, holes or {}, lambda result: result.fetchall())
+            return self._run(sql, holes or {}, lambda result: in_utc(result.fetchall(), types_of(result)))
         except duckdb.Error as error:
             raise ScratchFailed(f"{type(error).__name__}: {first_line(error)}") from None

@@ -77,7 +77,11 @@ _SLACK = 2.0**-49
 
 
 class Sampler(Protocol):
-    """Where noise comes from."""
+    """Where noise comes from.
+
+    Privacy: several runs draw at once, on threads of their own. A sampler keeps no state between draws, or guards it:
+    two releases with the same noise would give away their difference.
+    """
 
     def laplace(self, n: int, scale: Fraction) -> Integers:
         """`n` independent discrete Laplace draws: P(x) proportional to exp(-|x| / scale)."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
@@ -39,8 +38,10 @@ from dpsql.privacy.selection import (
     WeightedGaussian,
 )
 from dpsql.verify.claims import Cells, delta_of
+from dpsql.verify.columns import spelled
 from dpsql.verify.intervals import share_at_least, share_at_most
-from dpsql.verify.templates import TYPES, Side, Template
+from dpsql.verify.neighbors import Rows
+from dpsql.verify.templates import TABLES, Template
 from dpsql.verify.witness import open_cells
 
 ALPHA = 1e-6
@@ -109,10 +110,9 @@ def _is_gaussian(step: ReleaseStep) -> bool:
     )
 
 
-def _cells(engine: ScratchEngine, side: Side, steps: tuple[ReleaseStep, ...]) -> list[Cells]:
-    for name, rows in side.items():
-        columns = {"people": ("uid", "town", "x"), "visits": ("uid", "ward", "note", "x", "n")}[name]
-        engine.fill(name, list(zip(columns, TYPES[name], strict=True)), rows)
+def _cells(engine: ScratchEngine, side: Rows, steps: tuple[ReleaseStep, ...]) -> list[Cells]:
+    for table in TABLES:
+        engine.fill(table.name, [(column.name, spelled(column.type)) for column in table.columns], side[table.name])
     return [open_cells(engine.release(step.sql, len(step.keys), {})) for step in steps]
 
 
@@ -120,14 +120,14 @@ def _cells(engine: ScratchEngine, side: Side, steps: tuple[ReleaseStep, ...]) ->
 
 
 @dataclass(frozen=True)
-class _Draws:
+class _Many:
     """Of `n` releases: the logarithm of the likelihood ratio of each, and which of them have a key."""
 
     ratio: Floats
     keys: dict[tuple[int, tuple[Any, ...]], Flags]
 
-    def part(self, places: slice) -> _Draws:
-        return _Draws(self.ratio[places], {key: flags[places] for key, flags in self.keys.items()})
+    def part(self, places: slice) -> _Many:
+        return _Many(self.ratio[places], {key: flags[places] for key, flags in self.keys.items()})
 
 
 def _look(
@@ -137,7 +137,7 @@ def _look(
     sampler: Sampler,
     samples: int,
     change: Callable[[Spec], Spec],
-) -> tuple[_Draws, _Draws]:
+) -> tuple[_Many, _Many]:
     """Draws of both sides. The ratio is that of the noise as claimed, whatever noise is drawn."""
     sides = []
     for cells in (one, other):
@@ -151,7 +151,7 @@ def _look(
                 if spec.selection is not None:
                     for key, flags in _appeared(release, spec.selection.keys, stop - start).items():
                         keys.setdefault((place, key), np.zeros(samples, np.bool_))[start:stop] = flags
-        sides.append(_Draws(ratio, keys))
+        sides.append(_Many(ratio, keys))
     return sides[0], sides[1]
 
 
@@ -205,16 +205,10 @@ def _bins_ratio(release: Release, spec: Spec, one: Cells, other: Cells, n: int) 
             for cells in (one, other)
         ]
         bins = (chosen - choice.lower).reshape(n, -1)
-        scale = float(pick.mechanism.scale) * _steps(pick.target, sides)
+        scale = float(pick.mechanism.scale)  # a multiple of it would do as well: levels are picked from the draws
         for group in range(bins.shape[1]):
             result += (sides[1][group][bins[:, group]] - sides[0][group][bins[:, group]]) / scale
     return result
-
-
-def _steps(target: object, sides: list[Floats]) -> float:
-    """How many steps of a penalty a unit of weight is; for an event any positive number will do."""
-    fraction = getattr(target, "fraction", Fraction(1, 2))
-    return float(fraction.denominator)
 
 
 def _appeared(release: Release, unknown: int, n: int) -> dict[tuple[Any, ...], Flags]:
@@ -257,14 +251,11 @@ def _lowered(selection: Selection) -> Selection:
 # --- judging ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Event:
-    """A set of releases, as flags of the draws of either side."""
-
-    of: Callable[[_Draws], Flags]
+_Event = Callable[["_Many"], Flags]
+"""A set of releases: which of many are in it."""
 
 
-def _events(both: tuple[_Draws, _Draws]) -> list[_Event]:
+def _events(both: tuple[_Many, _Many]) -> list[_Event]:
     pooled = np.concatenate([side.ratio for side in both])
     levels = np.unique(np.quantile(pooled, np.linspace(0, 1, _LEVELS + 2)[1:-1]))
     events = [_above(float(level)) for level in levels] + [_below(float(level)) for level in levels]
@@ -274,22 +265,22 @@ def _events(both: tuple[_Draws, _Draws]) -> list[_Event]:
 
 
 def _above(level: float) -> _Event:
-    return _Event(lambda draws: draws.ratio >= level)
+    return (lambda draws: draws.ratio >= level)
 
 
 def _below(level: float) -> _Event:
-    return _Event(lambda draws: draws.ratio <= level)
+    return (lambda draws: draws.ratio <= level)
 
 
 def _with(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return _Event(lambda draws: draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+    return (lambda draws: draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
 
 
 def _without(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return _Event(lambda draws: ~draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+    return (lambda draws: ~draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
 
 
-def _judge(both: tuple[_Draws, _Draws], loss: Loss, gaussian: bool) -> tuple[Shown, ...]:
+def _judge(both: tuple[_Many, _Many], loss: Loss, gaussian: bool) -> tuple[Shown, ...]:
     """Both ways; the event and the epsilon are picked on the first half of the draws."""
     n = len(both[0].ratio)
     first, second = (tuple(side.part(part) for side in both) for part in (slice(0, n // 2), slice(n // 2, n)))
@@ -297,12 +288,12 @@ def _judge(both: tuple[_Draws, _Draws], loss: Loss, gaussian: bool) -> tuple[Sho
     found = []
     events = _events((first[0], first[1]))
     for one, other in ((0, 1), (1, 0)):
-        hits = [(int(e.of(first[one]).sum()), int(e.of(first[other]).sum())) for e in events]
+        hits = [(int(e(first[one]).sum()), int(e(first[other]).sum())) for e in events]
         counts = n // 2
         best, epsilon, delta = _most_telling(hits, counts, loss)
         tested = n - counts
-        low = share_at_least(int(events[best].of(second[one]).sum()), tested, alpha / 2)
-        high = share_at_most(int(events[best].of(second[other]).sum()), tested, alpha / 2)
+        low = share_at_least(int(events[best](second[one]).sum()), tested, alpha / 2)
+        high = share_at_most(int(events[best](second[other]).sum()), tested, alpha / 2)
         shown = math.log((low - delta) / high) if low > delta else -math.inf
         found.append(Shown(f"epsilon at delta {delta:.3g}", shown, epsilon))
         if gaussian:
@@ -329,13 +320,13 @@ def _claims(loss: Loss) -> list[tuple[float, float]]:
     rho, delta = float(loss.rho), float(loss.delta)
     epsilons = [rho + factor * math.sqrt(rho) for factor in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)]
     pairs = [(epsilon, delta + delta_of(rho, epsilon)) for epsilon in epsilons]
-    return [(epsilon, at) for epsilon, at in pairs if at < 1.0] or [(float(rho) + 6 * math.sqrt(rho), delta)]
+    return [(epsilon, at) for epsilon, at in pairs if at < 1.0]
 
 
 def _on_the_curve(
     hits: list[tuple[int, int]],
     events: list[_Event],
-    second: tuple[_Draws, ...],
+    second: tuple[_Many, ...],
     one: int,
     other: int,
     alpha: float,
@@ -345,8 +336,8 @@ def _on_the_curve(
     n = len(second[0].ratio)
     telling = [place for place in range(len(events)) if hits[place][0] > hits[place][1]] or [0]
     middle = min(telling, key=lambda place: abs(hits[place][0] + hits[place][1] - n))
-    low = share_at_least(int(events[middle].of(second[one]).sum()), n, alpha / 2)
-    high = share_at_most(int(events[middle].of(second[other]).sum()), n, alpha / 2)
+    low = share_at_least(int(events[middle](second[one]).sum()), n, alpha / 2)
+    high = share_at_most(int(events[middle](second[other]).sum()), n, alpha / 2)
     shown = -math.inf
     if low > 0.0 and high < 1.0:
         shown = NormalDist().inv_cdf(low) - NormalDist().inv_cdf(high)

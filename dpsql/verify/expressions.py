@@ -30,10 +30,6 @@ class Name:
     def kind(self) -> str:
         return kind_of(self.domain.type)
 
-    @property
-    def is_free_text(self) -> bool:
-        return self.kind == "text" and self.domain.values is None
-
 
 def names_of(laid: Laid, alias: str) -> tuple[Name, ...]:
     return tuple(Name(f"{alias}.{quoted(c.name)}", c.declared.domain) for c in laid.columns)
@@ -185,7 +181,8 @@ class Writer:
             case 4 if world.public:
                 known = draws.choice(world.public)
                 codes = Writer(draws, world, names_of(known, "z"))
-                return f"{self.text(0)} {draws.choice(('', 'NOT '))}IN (SELECT {codes.text(0)} FROM {known.name} AS z)"
+                listed = f"SELECT {codes.text(0)} FROM {quoted(known.name)} AS z"
+                return f"{self.text(0)} {draws.choice(('', 'NOT '))}IN ({listed})"
             case 5 if self._unit is not None and column is not None:
                 same = f"{self._unit} {draws.choice(('', 'NOT '))}IN (SELECT z.{quoted(column)} FROM {table}"
                 return f"{same} WHERE {inner.condition(0)})"

@@ -35,6 +35,8 @@ PICKS = (
 
 
 def random_form(world: World, draws: Draws) -> str:
+    if world.schema.views and draws.chance(0.2):
+        return f"SELECT COUNT(*) FROM {quoted(draws.choice(world.schema.views).name)}"
     return draws.choice((plain, plain, bounded, picking))(world, draws)
 
 
@@ -42,7 +44,7 @@ def plain(world: World, draws: Draws) -> str:
     """A column summed as it is, alone or with its count, in one group or by a key."""
     laid = draws.choice(world.private)
     asked = draws.choice(PLAIN).format(n=_number(laid, draws), m=_number(laid, draws), t=_text(laid, draws))
-    key = draws.choice((None, None, _text(laid, draws), _listed(laid, draws)))
+    key = draws.choice((None, None, _text(laid, draws), _listed(laid)))
     table = quoted(laid.name)
     return f"SELECT {asked} FROM {table}" if key is None else f"SELECT {key}, {asked} FROM {table} GROUP BY {key}"
 
@@ -58,7 +60,7 @@ def bounded(world: World, draws: Draws) -> str:
         what = draws.choice(("COUNT(*", f"SUM({other}", f"AVG({number}", f"COUNT({number}"))
         return f"{what}, contribution_bounds_per_group => ({low}, {high}))"
 
-    key = draws.choice((text, _listed(laid, draws), f"{number} > 0"))
+    key = draws.choice((text, _listed(laid), f"{number} > 0"))
     form = draws.choice(BOUNDED)
     return form.format(a=aggregate(), b=aggregate(), n=number, t=text, table=quoted(laid.name), key=key)
 
@@ -90,7 +92,7 @@ def _text(laid: Laid, draws: Draws) -> str:
     return quoted(draws.choice(free))
 
 
-def _listed(laid: Laid, draws: Draws) -> str:
+def _listed(laid: Laid) -> str:
     """A key of public groups."""
     text = next((column.name for column in laid.columns if column.own), None)
     return "1 = 1" if text is None else f"{quoted(text)} IN ('own0', 'own1')"

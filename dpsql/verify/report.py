@@ -55,6 +55,7 @@ class Report:
     audited: tuple[Audited, ...]
     trial_seconds: float
     seconds: float
+    interrupted: bool = False
 
     @property
     def holds(self) -> bool:
@@ -78,6 +79,7 @@ class Report:
             "dpsql": VERSION,
             "schema": None if self.schema is None else self.schema.path.name,
             "holds": self.holds,
+            "interrupted": self.interrupted,
             "seed": self.seed,
             "seconds": round(self.seconds, 3),
             "trials": {
@@ -134,6 +136,8 @@ def _lines(report: Report) -> list[str]:
     if report.audited:
         lines += ["", *_statistics(report)]
     lines += ["", "All claims held." if report.holds else "NOT all claims held."]
+    if report.interrupted:
+        lines.append("Interrupted: this is what was tried until then.")
     return lines
 
 

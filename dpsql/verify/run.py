@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from tempfile import gettempdir
 
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.privacy.sampling import ExactSampler
@@ -64,44 +67,62 @@ class Progress:
 
 
 def verify(plan: Plan, tell: Callable[[Progress], None] = lambda progress: None) -> Report:
+    """Try what the plan says and report it; after Ctrl-C, what was tried until then."""
     started = time.monotonic()
     # Who may ask, and with which password, is nothing that trials need.
     schema = None if plan.path is None else replace(load_schema(plan.path), analysts=())
+    tried, audits, interrupted = _Tried(), list[Audited](), False
     with ProcessPoolExecutor(plan.workers, get_context("spawn"), _prepare) as pool:
-        trials, findings = _random_trials(pool, plan, schema, tell)
-        spent = time.monotonic() - started
-        audited = tuple(_statistics(pool, plan, tell, trials.count, len(findings))) if plan.statistics else ()
-    return Report(schema, plan.seed, trials, tuple(findings), audited, spent, time.monotonic() - started)
+        try:
+            _random_trials(pool, plan, schema, tell, tried)
+            tried.seconds = time.monotonic() - started
+            if plan.statistics:
+                _statistics(pool, plan, tell, tried, audits)
+        except KeyboardInterrupt:
+            interrupted = True
+            tried.seconds = tried.seconds or time.monotonic() - started
+            pool.shutdown(cancel_futures=True)
+    findings = tuple(tried.findings[: plan.findings])
+    spent = time.monotonic() - started
+    return Report(schema, plan.seed, tried.trials, findings, tuple(audits), tried.seconds, spent, interrupted)
+
+
+@dataclass
+class _Tried:
+    """What has been tried so far."""
+
+    trials: Trials = field(default_factory=Trials)
+    findings: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------
 
 
 def _random_trials(
-    pool: ProcessPoolExecutor, plan: Plan, schema: Schema | None, tell: Callable[[Progress], None]
-) -> tuple[Trials, list[Finding]]:
+    pool: ProcessPoolExecutor, plan: Plan, schema: Schema | None, tell: Callable[[Progress], None], tried: _Tried
+) -> None:
     """Batches, each from a number of its own: the same numbers give the same trials again."""
-    started = time.monotonic()
-    total, findings, numbers = Trials(), list[Finding](), _numbers(plan)
+    until, numbers = time.time() + plan.seconds, _numbers(plan)
     running: set[Future[tuple[Trials, list[Finding]]]] = set()
     while True:
-        over = time.monotonic() - started >= plan.seconds or len(findings) >= plan.findings
+        over = time.time() >= until or len(tried.findings) >= plan.findings
         while not over and len(running) < 2 * plan.workers:
             number = next(numbers, None)
             if number is None:
                 break
-            running.add(pool.submit(batch, schema, number, time.time() + plan.seconds - (time.monotonic() - started)))
+            running.add(pool.submit(batch, schema, number, until))
         if not running:
-            return total, findings[: plan.findings]
+            return
         done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
         for future in done:
             trials, found = future.result()
-            total = total + trials
-            findings += found
-        share = (time.monotonic() - started) / plan.seconds
+            tried.trials += trials
+            tried.findings += found
+        share = 1 - (until - time.time()) / plan.seconds
         if plan.trials is not None:
-            share = max(share, total.count / plan.trials)
-        tell(Progress(min(1.0, share), total.count, len(findings), "trials"))
+            share = max(share, tried.trials.count / plan.trials)
+        tell(Progress(min(1.0, share), tried.trials.count, len(tried.findings), "trials"))
 
 
 def _numbers(plan: Plan) -> Iterator[int]:
@@ -111,26 +132,23 @@ def _numbers(plan: Plan) -> Iterator[int]:
         number += 1
 
 
-_bench: list[Bench] = []
+@cache
+def _bench() -> Bench:
+    """Each process has its own databases, until it ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(open_bench())
 
 
 def _prepare() -> None:
-    """Each process has its own databases, and ledgers in memory where the system has such a folder."""
-    memory = Path("/dev/shm")
-    folder = memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(gettempdir())
-    opened = open_bench(folder)
-    _bench.append(opened.__enter__())
-    _closing.append(opened)
-
-
-_closing: list[object] = []  # what keeps the bench open until the process ends
+    """In a process of the pool: Ctrl-C is for the one that asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _bench()
 
 
 def batch(schema: Schema | None, number: int, until: float = math.inf) -> tuple[Trials, list[Finding]]:
     """One schema, one pair of neighbors, several statements; fewer where the time is over."""
-    if not _bench:
-        _prepare()
-    bench, draws = _bench[0], Draws(number)
+    bench, draws = _bench(), Draws(number)
     world = world_of(schema if schema is not None else random_schema(draws), draws)
     pair = random_pair(world, draws)
     bench.load(world, pair)
@@ -166,14 +184,13 @@ def _finding(case: Case, bench: Bench, number: int, before: int) -> Finding:
 
 
 def _statistics(
-    pool: ProcessPoolExecutor, plan: Plan, tell: Callable[[Progress], None], trials: int, findings: int
-) -> Iterator[Audited]:
+    pool: ProcessPoolExecutor, plan: Plan, tell: Callable[[Progress], None], tried: _Tried, audits: list[Audited]
+) -> None:
     futures = [pool.submit(audited, place, plan.samples) for place in range(len(TEMPLATES))]
     for place, future in enumerate(futures, 1):
-        found = future.result()
-        findings += not found.holds
-        tell(Progress(place / len(futures), trials, findings, "statistics"))
-        yield found
+        audits.append(future.result())
+        found = len(tried.findings) + sum(not one.holds for one in audits)
+        tell(Progress(place / len(futures), tried.trials.count, found, "statistics"))
 
 
 def audited(place: int, samples: int) -> Audited:

@@ -76,16 +76,14 @@ def _table_lines(table: Table) -> Iterator[str]:
 
 
 def _number(number: Fraction) -> str:
-    """Exactly; as a fraction where no decimal is."""
+    """Exactly: what a schema declares was written as a decimal, or is a double."""
     with localcontext(Context(prec=800)):
-        written = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"{written:f}" if Fraction(written) == number else f"{number.numerator}/{number.denominator}"
+        return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
 
 
 def _column(column: Column) -> str:
     """Numbers, dates and values as text, which the loader reads exactly."""
-    domain, written = column.domain, {"type": str(column.type)}
-    parts = [f"{name}: {json.dumps(value)}" for name, value in written.items()]
+    domain, parts = column.domain, [f"type: {json.dumps(str(column.type))}"]
     if domain.bounded:
         ends = [moment(end, column.type) if column.type.is_time else _number(end) for end in domain.bounds]
         parts.append(f"bounds: {json.dumps(ends)}")

@@ -75,8 +75,8 @@ class Sources:
         if inner.unit is None:
             return inner
         columns = self._draws.sample([name for name in inner.names if name.sql != inner.unit], 2)
-        items = [(inner.unit, Domain(BIGINT)), *((name.sql, name.domain) for name in columns)]
-        items[0] = next((name.sql, name.domain) for name in inner.names if name.sql == inner.unit)
+        unit = next(name for name in inner.names if name.sql == inner.unit)
+        items = [(name.sql, name.domain) for name in (unit, *columns)]
         return self._block(self.alias(), items, inner, inner.sql, "DISTINCT ")
 
     def per_unit(self, depth: int) -> Source:
@@ -159,15 +159,14 @@ class Sources:
             if isinstance(hop, ForeignUnit):
                 one, other = quoted(hop.column), quoted(hop.key)
                 if hop.table == target.name:  # from the far table to this one
-                    found += [f"{n.sql} = {_of(right, other)}" for n in left.names if n.sql.endswith(f".{one}")][:1]
+                    found += _equated(left, one, right, other)
                 elif laid.name == target.name:
-                    found += [f"{n.sql} = {_of(right, one)}" for n in left.names if n.sql.endswith(f".{other}")][:1]
-        return [way for way in found if "None" not in way]
+                    found += _equated(left, other, right, one)
+        return found
 
     def with_public(self, depth: int) -> Source:
         draws, left = self._draws, self.source(depth)
         right = self.table(draws.choice(self._world.public))
-        right = replace(right, units=())
         pairs = [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
         on = draws.choice([*pairs[:4], "TRUE"])
         if draws.chance(0.2):
@@ -198,5 +197,8 @@ class Sources:
         return Source(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
 
 
-def _of(source: Source, column: str) -> str | None:
-    return next((name.sql for name in source.names if name.sql.endswith(f".{column}")), None)
+def _equated(left: Source, one: str, right: Source, other: str) -> list[str]:
+    """Columns of these names, of either side, where both have one."""
+    found = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
+             for side, name in ((left, one), (right, other))]  # fmt: skip
+    return [] if None in found else [f"{found[0]} = {found[1]}"]

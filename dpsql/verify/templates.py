@@ -27,6 +27,7 @@ from dpsql.schema.model import (
 )
 from dpsql.settings import Settings
 from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
+from dpsql.verify.neighbors import Rows
 
 _BOUNDED = Domain(DOUBLE, True, Fraction(0), Fraction(10))
 PEOPLE = Table(
@@ -38,10 +39,7 @@ VISITS = Table(
     (Column("uid", Domain(BIGINT)), Column("ward", Domain(TEXT, True, values=("a", "b"))), Column("note", Domain(TEXT)),
      Column("x", _BOUNDED), Column("n", Domain(INTEGER, True, Fraction(-2), Fraction(3)))),
 )  # fmt: skip
-TYPES = {"people": ("BIGINT", "VARCHAR", "DOUBLE"), "visits": ("BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "INTEGER")}
-
-Row = tuple[str, ...]
-Side = dict[str, tuple[Row, ...]]
+TABLES = (PEOPLE, VISITS)
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,12 @@ class Template:
         budget = Budget(self.epsilon, self.delta)
         caps = Contributions(self.rows, self.groups)
         privacy = Privacy(self.neighbors, "people.uid", budget, budget, caps, self.group_size)
-        schema = Schema(Path("audit.yaml"), "duckdb://", "sqlite://", privacy, (), (PEOPLE, VISITS))
+        schema = Schema(Path("audit.yaml"), "duckdb://", "sqlite://", privacy, (), TABLES)
         physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
         return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, "audit")
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[Rows, Rows]:
         """Neighbors, in as many units as are protected at once."""
         victims = range(self.group_size)
         one = _side([_at_one_end(number) for number in victims])
@@ -80,23 +78,23 @@ class Template:
         return one, _side([])
 
 
-def _side(units: list[Side]) -> Side:
+def _side(units: list[Rows]) -> Rows:
     everyone = [*units, *(_one_of_many(number) for number in range(10, 16))]
     return {table: tuple(row for unit in everyone for row in unit[table]) for table in ("people", "visits")}
 
 
-def _at_one_end(number: int) -> Side:
+def _at_one_end(number: int) -> Rows:
     """More rows than any norm, in a ward where the crowd is too, and under keys that it alone has."""
     visits = tuple((f"{number}", "'a'", f"'own{n % 2}'", "1e9", "7") for n in range(12))
     return {"people": ((f"{number}", "'own'", "1e9"),), "visits": visits}
 
 
-def _at_the_other(number: int) -> Side:
+def _at_the_other(number: int) -> Rows:
     visits = tuple((f"{number}", "'b'", f"'other{n % 2}'", "-1e9", "-7") for n in range(12))
     return {"people": ((f"{number}", "'other'", "-1e9"),), "visits": visits}
 
 
-def _one_of_many(number: int) -> Side:
+def _one_of_many(number: int) -> Rows:
     visits = tuple((f"{number}", f"'{'ab'[n]}'", "'shared'", "5", "1") for n in range(2))
     return {"people": ((f"{number}", "'shared'", "5"),), "visits": visits}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpsql import versions
 from dpsql.calibrate import Noise
 from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, dataset_account
@@ -27,6 +27,7 @@ from dpsql.verify.draws import Draws
 from dpsql.verify.neighbors import Pair
 from dpsql.verify.witness import Witness
 from dpsql.verify.worlds import World
+from dpsql.versions import expand_sources, identify
 
 NOW = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
 THREADS = 4
@@ -47,10 +48,11 @@ class Asked:
 
     def __str__(self) -> str:
         noise = "auto" if self.noise is None else self.noise.value
-        settings = [f"SET epsilon = {self.epsilon}", f"SET delta = {float(self.delta):.1g}", f"SET noise = {noise}"]
-        caps = (("contributions.rows", self.rows), ("contributions.groups", self.groups))
-        settings += [f"SET {name} = {cap}" for name, cap in caps if cap is not None]
-        return ";\n".join((*settings, self.sql))
+        known = {
+            "epsilon": float(self.epsilon), "delta": f"{float(self.delta):g}", "noise": noise,
+            "contributions.rows": self.rows, "contributions.groups": self.groups,
+        }  # fmt: skip
+        return ";\n".join((*(f"SET {name} = {value}" for name, value in known.items() if value is not None), self.sql))
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Bench:
         self._resolved = replace(self._resolved, version=self._register(self._resolved.schema, self._ledger))
 
     def _register(self, schema: Schema, ledger: Ledger) -> int:
-        return ledger.register_version(versions.identify(schema, versions.expand_sources(schema)), "{}")
+        return ledger.register_version(identify(schema, expand_sources(schema)), "{}")
 
     def _ledger_for(self, world: World) -> Ledger:
         privacy = world.schema.privacy
@@ -181,7 +183,10 @@ def _refused(error: Error) -> Outcome:
 
 
 @contextmanager
-def open_bench(within: Path | None = None) -> Iterator[Bench]:
+def open_bench() -> Iterator[Bench]:
+    """Ledgers of trials outlive nothing: they lie in memory where the system has such a folder."""
+    memory = "/dev/shm"
+    within = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
     with TemporaryDirectory(prefix="dpsql-verify-", dir=within) as folder:
         bench = Bench(Path(folder))
         try:

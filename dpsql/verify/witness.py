@@ -66,7 +66,8 @@ class Witness:
             self.findings.append("another statement runs than was compiled")
             raise EngineFailed(FAILED)
         self.releases += 1
-        first, second, third = (self._run(name, sql, key_columns, holes) for name in ("one", "other", "mixed"))
+        engines = (("D", self.one), ("D'", self.other), ("D in another order", self.mixed))
+        first, second, third = (self._run(name, engine, sql, key_columns, holes) for name, engine in engines)
         if first is None or second is None or third is None:
             raise EngineFailed(FAILED)
         one, other, mixed = open_cells(first), open_cells(second), open_cells(third)
@@ -77,12 +78,13 @@ class Witness:
         self._perturbed(second, step)
         return first
 
-    def _run(self, name: str, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact | None:
-        engine: ScratchEngine = getattr(self, name)
+    def _run(
+        self, name: str, engine: ScratchEngine, sql: str, key_columns: int, holes: Mapping[str, object]
+    ) -> Exact | None:
         try:
             return engine.release(sql, key_columns, holes)
         except ScratchFailed as failed:
-            self.findings.append(f"the engine failed on {_NAMES[name]}: {failed}")
+            self.findings.append(f"the engine failed on {name}: {failed}")
             return None
 
     def _perturbed(self, exact: Exact, step: ReleaseStep) -> None:
@@ -104,9 +106,6 @@ class Witness:
     def close(self) -> None:
         for engine in (self.one, self.other, self.mixed):
             engine.close()
-
-
-_NAMES = {"one": "D", "other": "D'", "mixed": "D in another order"}
 
 
 def fill(engine: ScratchEngine, world: World, rows: Rows) -> None:

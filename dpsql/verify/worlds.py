@@ -182,7 +182,7 @@ def _bounded(type_: Type, lower: object, upper: object) -> Domain:
 _DOUBLES = ((0, 100), (-1, 1), (-5000, -1000), ("0.001", 1000), (0, "1e12"), ("-0.1", "0.3"), (7, 7), (0, "1e-3"))
 _INTEGERS = ((0, 10), (-20, -5), (1000, 1010), (-3, 4), (5, 5), (0, 100000), (-(2**31), 2**31 - 1))
 _DECIMALS = ((0, "100.5"), ("-3.25", "7.75"), ("1000.01", "1000.99"))
-_GRIDS = (None, None, None, Fraction(1, 100), Fraction(1, 4), Fraction(1, 3), Fraction(5, 2))
+_GRIDS = (None, None, None, Fraction(1, 100), Fraction(1, 4), Fraction(3, 10), Fraction(5, 2))
 _LISTED = ("a", "b", "it's", "k1", "")
 _DAY = 86_400_000_000
 

@@ -43,8 +43,7 @@ QUESTIONS = 4
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    memory = Path("/dev/shm")
-    with open_bench(memory if memory.is_dir() else None) as bench:
+    with open_bench() as bench:
         yield bench
 
 

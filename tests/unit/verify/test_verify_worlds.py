@@ -89,7 +89,7 @@ def test_neighbors_differ_in_as_many_units_as_are_protected(engine: ScratchEngin
                 continue
             one, other = (units_of(world, laid.name, rows, engine) for rows in (pair.first, pair.second))
             changed |= {unit for unit, _ in ((one - other) + (other - one))}
-        assert len(changed - {NULL}) <= privacy.group_size and not any("too long" in str(unit) for unit in changed)
+        assert len(changed - {NULL}) <= privacy.group_size and not any(str(unit).startswith("'xx") for unit in changed)
         compared += bool(changed)
     assert compared > 20
 
@@ -112,9 +112,6 @@ def test_a_schema_is_shown_as_one_that_can_be_loaded(tmp_path: Path) -> None:
     for seed in range(60):
         draws = Draws(seed)
         world = world_of(random_schema(draws), draws)
-        grids = [column.grid for table in world.schema.tables for column in table.columns if column.grid is not None]
-        if any(grid.denominator == 3 for grid in grids):
-            continue  # a third has no decimal
         (tmp_path / "shown.yaml").write_text("\n".join(schema_lines(world)) + "\n", encoding="utf-8")
         loaded = load_schema(tmp_path / "shown.yaml")
         assert {t.name: (t.unit, t.unique, t.columns) for t in loaded.tables} == {
