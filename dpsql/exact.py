@@ -22,7 +22,7 @@ class Revealed:
 
 
 class Exact:
-    """Sealed exact rows. Only `privacy/release.py` may call `reveal`, and `verify/witness.py` of made-up rows (law 5)."""
+    """Sealed. Only `privacy/release.py` may call `reveal`, and `verify/witness.py` of made-up rows (law 5)."""
 
     __slots__ = ("__revealed",)
 

@@ -140,7 +140,7 @@ def law_5_verify_has_made_up_rows_only(house: list[File]) -> Iterator[str]:
     for file in house:
         for node, module in file.imports() if file.room == "verify" else ():
             engine = module.startswith("dpsql.engines") and not module.startswith(allowed) and module != "dpsql.engines"
-            if engine or module.split(".")[-1] in OWNERS and module != "dpsql.versions":
+            if engine or (module.split(".")[-1] in OWNERS and module != "dpsql.versions"):
                 yield file.at(node, f"verify may not reach the owner's rows: {module}")
         for node, name in file.names() if file.room == "verify" else ():
             if name in OWNERS:

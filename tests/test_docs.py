@@ -147,3 +147,10 @@ def test_every_rule_of_the_split_that_is_cited_is_there():
     rules = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
     cited = {rule for source in SOURCES.values() for rule in re.findall(r"rule (\d+) of the split", source)}
     assert rules == [str(number) for number in range(1, 16)] and cited and cited <= set(rules)
+
+
+def test_files_that_documents_name_are_there() -> None:
+    """A page that says which test holds a claim is worth as much as the test."""
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "README.md"]:
+        for name in re.findall(r"`((?:tests|dpsql|benchmarks|schemas)/[\w./]+)`", page.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), (page.name, name)

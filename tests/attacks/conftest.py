@@ -1,4 +1,4 @@
-"""Makes tests/support importable: `from support.worlds import World`."""
+"""Makes tests/support importable: `from support.shop import open_shop`."""
 
 import sys
 from pathlib import Path

@@ -4,6 +4,7 @@ broke."""
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from support.attacking import (
 from support.shop import Silence
 
 from dpsql.dataset import dataset_account, register_changed
-from dpsql.errors import BudgetExceeded
+from dpsql.errors import BudgetExceeded, QueryCanceled
 from dpsql.ledger.base import Account, Asked, Binding, Claim
 from dpsql.ledger.sqlite import SqliteLedger, open_ledger
 from dpsql.privacy.loss import Loss
@@ -224,15 +225,34 @@ def two_processes(ledger: SqliteLedger, asked: Asked, order: tuple[int, ...]) ->
 # --- 10. what may fail, and when -------------------------------------------------------------------------------------
 
 
-def test_rule_10_a_run_that_was_cut_off_is_not_drawn_again_for_free(tmp_path: Path) -> None:
-    """Cancel and redeem: a free timing oracle. Asking again gives the one release of that charge, and no second one."""
+@pytest.mark.parametrize("way", ["statement_timeout", "cancel"])
+def test_rule_10_a_run_that_was_cut_off_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Cancel and redeem: a free timing oracle. The wait ends, the run does not; asking again waits for the same run."""
     session = build(tmp_path, "cut", schema_text("cut"), DATA)
-    first = session.execute(COUNT).rows
-    charges = spent(session)
-    for _ in range(5):
-        assert session.execute(COUNT).rows == first
-    assert spent(session) == charges
-    assert reopen(tmp_path / "cut.yaml").execute(COUNT).rows == first
+    engine, go, runs = session.dataset.engine, threading.Event(), list[str]()
+    real = engine.execute
+
+    def gated(sql: str, keys: int, holes: dict[str, object]) -> object:
+        runs.append(sql)
+        assert go.wait(20)
+        return real(sql, keys, holes)
+
+    monkeypatch.setattr(engine, "execute", gated)
+    for _ in range(3):
+        if way == "cancel":
+            threading.Timer(0.2, session.cancel).start()
+        else:
+            session.execute("SET statement_timeout = 200")
+        with pytest.raises(QueryCanceled):
+            session.execute(COUNT)
+    assert len(runs) == 1 and spent(session)[0] == 1
+    session.execute("RESET statement_timeout")
+    go.set()
+    rows = session.execute(COUNT).rows
+    assert session.execute(COUNT).rows == rows == reopen(tmp_path / "cut.yaml").execute(COUNT).rows
+    assert len(runs) == 1 and spent(session)[0] == 1
 
 
 def test_rule_10_failures_are_counted_and_end_an_account(tmp_path: Path) -> None:

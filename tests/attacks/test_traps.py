@@ -163,7 +163,7 @@ def test_trap_04_what_an_engine_says_stays_with_the_owner(both: Neighbors, monke
 
 
 @pytest.mark.parametrize("broken", [KeyboardInterrupt, MemoryError, RuntimeError("Query interrupted")])
-def test_trap_05_a_cancel_is_paid_for(
+def test_trap_05_a_run_that_is_broken_off_is_paid_for(
     both: Neighbors, monkeypatch: pytest.MonkeyPatch, broken: BaseException | type[BaseException]
 ) -> None:
     """Whatever ends a run, its charge stays."""

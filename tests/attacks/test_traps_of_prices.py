@@ -254,9 +254,9 @@ def test_trap_17_gaussian_noise_is_enough_above_epsilon_one(both: Neighbors, eps
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-9"])
+@pytest.mark.parametrize("delta", ["1e-6", "1e-9"])
 def test_trap_18_a_key_of_one_unit_hides_behind_its_threshold(both: Neighbors, noise: str, delta: str) -> None:
-    """Its chance to appear, from the noise that is really drawn, is within delta; and delta is what is charged."""
+    """It does not appear, and a delta is charged for the chance that it could: `test_soundness_noise.py` sums tails."""
     side = both.with_victim
     sql = (f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = {delta}, noise = '{noise}')"
            " note, COUNT(*) FROM visits GROUP BY note")  # fmt: skip
