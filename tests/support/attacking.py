@@ -139,8 +139,7 @@ def told_apart(pair: Pair, sql: str) -> list[str]:
     for place, (step, release) in enumerate(zip(compiled.steps, explained.releases, strict=True)):
         found += violations(step, release, exact(one, sql, place), exact(other, sql, place), privacy)
     same = [step.loss for step in compiled.steps] == [step.loss for step in theirs.steps]
-    choosing = any(step.calibrated.choice is not None for step in compiled.steps)
-    return found + ([] if same else ["the price depends on the rows"]) + ([] if choosing else undercharged(compiled))
+    return found + ([] if same else ["the price depends on the rows"]) + undercharged(compiled)
 
 
 def _plain(session: Session, explained: object) -> str:
