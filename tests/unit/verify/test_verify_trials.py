@@ -49,12 +49,14 @@ def batches(count: int) -> tuple[Trials, list[Finding]]:
 
 
 def test_random_statements_keep_their_claims_and_cover_the_grammar() -> None:
-    trials, findings = batches(30)
+    trials, findings = batches(12)
     assert not findings, findings[0].example
     assert trials.outcomes["answered"] > 2 * trials.outcomes["refused"]
     assert sum(trials.features[name] > 0 for name in FEATURES) > len(FEATURES) - 4, trials.features
-    again, _ = batches(2)
-    assert again.outcomes == (batch(None, 0)[0] + batch(None, 1)[0]).outcomes, "a number gives the same trials again"
+
+
+def test_a_number_gives_the_same_trials_again() -> None:
+    assert batch(None, 7) == batch(None, 7) != batch(None, 8)
 
 
 def test_the_owners_schema_is_tried_as_it_is_declared() -> None:
