@@ -141,7 +141,19 @@ def _step(now: int, *below: int) -> _Growth:
 
 
 def _looked_at(mark: Mark) -> int:
-    """An equality is looked up; any other condition on a row of the left is tried on every row of the right."""
+    """How many rows of the right are tried for one of the left.
+
+    One, where a unique key is named, or where there is nothing but equalities to look up: the first match decides. What
+    else compares a row of the left with one of the right is tried on all that the equalities find.
+    """
     ours = {f.name for f in row_fields(mark.left)}
-    tried = columns_of(mark.condition) & ours and not equated_to_left(mark.condition, mark.left, mark.right)
-    return max(1, most_rows(mark.right)) if tried else 1
+    theirs = {f.name for f in row_fields(mark.right)}
+    if not columns_of(mark.condition) & ours:
+        return 1
+    named = equated_to_left(mark.condition, mark.left, mark.right)
+    if any(key <= named for key in unique_keys(mark.right)):
+        return 1
+    both = [part for part in conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
+    if mark.test is None and named and all(equated_to_left(part, mark.left, mark.right) for part in both):
+        return 1
+    return max(1, most_rows(mark.right))

@@ -18,6 +18,7 @@ from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.keep_pairs import keep_pairs
 from dpsql.rewrite.limit_joins import limit_joins
 from dpsql.rewrite.limit_public import limit_public
+from dpsql.rewrite.limit_work import limit_work
 from dpsql.rewrite.list_groups import Groups, list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.policy import Policy
@@ -49,7 +50,8 @@ class Prepared:
 
 
 def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
-    aggregate = limit_joins(limit_public(join_by_unit(push_conditions(scan_tables(aggregate, resolved)))))
+    aggregate = join_by_unit(push_conditions(scan_tables(aggregate, resolved)))
+    aggregate = limit_work(limit_joins(limit_public(aggregate)))
     aggregate = make_total(exact_units(aggregate))
     groups = list_groups(aggregate)
     narrow, measures = _narrow_rows(groups.aggregate)

@@ -205,6 +205,26 @@ def test_a_literal_in_a_sub_select_is_as_large_as_any_other(both: tuple[Session,
     assert said == "answered" or "too large" in said or "DataError" in said
 
 
+LONG = "initcap(repeat(repeat(left(z, 1) || ' ', 150), 100) || CAST(b.k AS TEXT))"
+
+
+@pytest.mark.parametrize("condition", [
+    f"strpos({LONG.replace('b.k', 'uid')}, 'zz') > 0",
+    " AND ".join(["regexp_replace(repeat(z, 90), 'a+', 'b', 'g') <> 'c'"] * 3),
+    f"EXISTS (SELECT 1 FROM puba b WHERE strpos({LONG}, 'zz') > 0)",
+])  # fmt: skip
+def test_the_text_of_one_row_cannot_keep_the_engine_busy(both: tuple[Session, Session], condition: str) -> None:
+    """One person's row took 43 s and its absence 0.2 s; with a time limit, the failure told it exactly."""
+    before = both[0].budget().charges
+    said = outcome(both[0], f"SELECT COUNT(*) FROM one WHERE uid = 7 AND {condition}")
+    assert "too long for one private row" in said and both[0].budget().charges == before
+
+
+def test_ordinary_functions_of_text_are_answered(both: tuple[Session, Session]) -> None:
+    condition = "lower(trim(z)) LIKE 'z%' AND initcap(z) <> upper(z) AND regexp_replace(z, '[0-9]', '#') = 'z#'"
+    assert outcome(both[0], f"SELECT COUNT(*) FROM one WHERE {condition}") == "answered"
+
+
 def test_half_of_a_character_is_refused_before_the_charge(both: tuple[Session, Session]) -> None:
     before = both[0].budget().charges
     with pytest.raises(ProgrammingError, match="half of a character"):

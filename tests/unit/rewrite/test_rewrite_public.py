@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.analysis.sensitivity import Neighboring, claims
 from dpsql.errors import LimitExceeded, UnboundedContribution
-from dpsql.plan.expr import Column, Compare, Literal, conjuncts
+from dpsql.plan.expr import And, Column, Compare, Literal, conjuncts
 from dpsql.plan.measures import CountRows
 from dpsql.plan.nodes import Aggregate, CountUnits, Gather, ListedHole, ListedRows, Norm
 from dpsql.plan.relations import (
@@ -16,6 +16,7 @@ from dpsql.plan.relations import (
     Filter,
     Join,
     JoinKind,
+    Mark,
     Named,
     PublicTable,
     Rows,
@@ -28,7 +29,7 @@ from dpsql.rewrite.policy import Policy
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.sql.render import render
-from dpsql.types import BIGINT, INTEGER, TEXT
+from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
 
 POLICY = Policy(8, 4, Norm.L2)
 RELATION = Neighboring(False, 1)
@@ -234,3 +235,26 @@ def test_a_public_table_of_another_version_lists_other_values(clinic: Resolved) 
     facts = PublicFacts(2, {"floor": (3, 7), "ward": ("a", "b")})
     gather = gathered(Aggregate(join(), (key,), (CountRows(),)), with_wards(clinic, facts))
     assert gather.listed is not None and gather.listed.factors[0].rows == ((3,), (7,))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("condition", "unique", "answered"),
+    [
+        (ON_WARD, False, True),  # looked up: the first match decides
+        (And((ON_WARD, Compare("<", number("v_nights"), number("w_floor")))), False, False),  # tried on every match
+        (And((ON_WARD, Compare("<", number("v_nights"), number("w_floor")))), True, True),
+        (Compare("<", number("v_nights"), number("w_floor")), True, False),
+        (And((ON_WARD, Compare("<", Literal(1, INTEGER), number("w_floor")))), False, True),  # filtered beforehand
+    ],
+)
+def test_exists_meets_as_many_public_rows_as_it_tries(
+    clinic: Resolved, condition: And | Compare, unique: bool, answered: bool
+) -> None:
+    many = with_wards(clinic, PublicFacts(5_000, {}), unique)
+    marked = Mark(visits(), wards(), "found", condition, None, by_unit=False)
+    aggregate = asked(Filter(marked, Column("found", BOOLEAN)))
+    if answered:
+        assert gathered(aggregate, many)
+    else:
+        with pytest.raises(LimitExceeded, match="5000 public rows"):
+            gathered(aggregate, many)

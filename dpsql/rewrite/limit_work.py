@@ -1,0 +1,82 @@
+"""Refuse statements that could keep the engine busy with the text of a single row, before anything is charged.
+
+    lower(ward) = 'surgery'                                          →  some thousand characters for a row
+    strpos(initcap(repeat(repeat(note, 90), 90)), …), 900 times      →  refused
+
+Privacy: with a condition that only one person's row meets, the time that the row takes tells whether it is there, and
+past the owner's time limit a failure does (SOUNDNESS 10). So the work that any one private row can cause is bounded
+when compiling: the characters that functions may read, times the public rows that the row meets. What is left grows
+with the number of a unit's rows, not with the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.narrow import Environment
+from dpsql.analysis.public import multiplied
+from dpsql.analysis.values import domain_of
+from dpsql.errors import LimitExceeded
+from dpsql.plan.expr import Call, Cast, Expr
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Rows, is_public
+from dpsql.plan.walk import children, measure_args, node_exprs, row_inputs, walk, walk_rows
+from dpsql.types import TEXT
+
+MOST_CHARACTERS = 10_000_000
+"""Characters that functions may read for one private row: at about a nanosecond each, a hundredth of a second."""
+
+LONGEST = 100_000
+"""What a text may be where nothing is known of it: functions refuse to make longer ones."""
+
+_SLOW: Mapping[str, int] = {
+    "initcap": 800,  # takes a text apart into a list of letters
+    "regexp_replace": 120, "regexp_substr": 20, "regexp_like": 20, "similar": 20, "translate": 50, "replace": 20,
+    "trim": 25, "ltrim": 25, "rtrim": 25, "split_part": 10, "like": 5, "ilike": 5,
+}  # fmt: skip
+"""What a character costs, in those of `lower`: about twice what `python -m benchmarks.functions` measures."""
+
+
+def limit_work(aggregate: Aggregate) -> Aggregate:
+    asked = [*(key.expr for key in aggregate.keys), *(arg for m in aggregate.measures for arg in measure_args(m))]
+    work = multiplied(aggregate.input) * _characters(asked, aggregate.input)
+    for node in walk_rows(aggregate.input):
+        exprs = () if is_public(node) else node_exprs(node)
+        if exprs:
+            work += multiplied(node) * _characters(exprs, *row_inputs(node))
+    if work > MOST_CHARACTERS:
+        raise LimitExceeded(
+            "functions of text could take too long for one private row",
+            detail=f"They may read {work:,} characters, counted by what each costs; {MOST_CHARACTERS:,} are allowed.",
+            hint="Shorten the text first, as with LEFT(…, 100), or meet fewer public rows.",
+        )
+    return aggregate
+
+
+def cost(function: str) -> int:
+    return _SLOW.get(function, 1)
+
+
+def _characters(exprs: list[Expr] | tuple[Expr, ...], *inputs: Rows) -> int:
+    env: Environment | None = None
+    found = 0
+    for expr in exprs:
+        for part in _readers(expr):
+            if env is None:
+                env = {name: domain for rows in inputs for name, domain in node_domains(rows).items()}
+            each = cost(part.function) if isinstance(part, Call) else 1
+            found += each * sum(_length(arg, env) for arg in children(part) if arg.type == TEXT)
+    return found
+
+
+def _readers(expr: Expr) -> Iterator[Call | Cast]:
+    """Functions and casts that read text."""
+    for part in walk(expr):
+        if isinstance(part, Call | Cast) and any(arg.type == TEXT for arg in children(part)):
+            yield part
+
+
+def _length(arg: Expr, env: Environment) -> int:
+    length = domain_of(arg, env).length
+    return LONGEST if length is None else length
