@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import ErrorLevel, exp
 
 from dpsql.errors import Unsupported
+from dpsql.sql.growing import with_limits
 from dpsql.sql.number_formats import with_number_formats
 from dpsql.sql.sandboxed import UNWRITABLE
 
@@ -13,6 +14,7 @@ def render_post(post: exp.Query) -> str:
     """What the generator cannot write is refused; by default it would be left out, with a line in a log."""
     for series in [node for node in post.find_all(exp.ExplodingGenerateSeries) if isinstance(node.parent, exp.Explode)]:
         series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
+    with_limits(post)
     with_number_formats(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))

@@ -224,8 +224,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-@pytest.mark.xfail(strict=True, reason="DESCRIBE in the sandbox works out constant texts, past its memory limit, "
-    "for free")
 def test_describing_a_statement_does_not_make_its_texts(tmp_path: Path) -> None:
     """`repeat` in `repeat`: EXPLAIN took 29 s and 5.7 GB, which neither timer nor memory limit of DuckDB sees."""
     done = subprocess.run([sys.executable, "-c", GROW, str(TESTS), str(tmp_path)], cwd=TESTS.parent, text=True,

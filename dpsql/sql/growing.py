@@ -1,0 +1,117 @@
+"""Functions that make a long text or list of a small number, in post-processing: what they make has a limit.
+
+DuckDB works out what is made of literals while it binds a statement, also for DESCRIBE, and neither its timer nor its
+memory limit sees that. So the number becomes NULL where the result would be too long:
+
+    repeat(s, n)  is written  REPEAT(s, CASE WHEN n <= 1000000 // GREATEST(LENGTH(s), 1) THEN n END)
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from dpsql.errors import LimitExceeded
+from dpsql.sql.dialect import span_of, spelled
+
+LONGEST = 1_000_000
+MOST_CALLS = 100  # each may make a text of a megabyte
+MOST_NESTED = 3  # what is repeated is written twice, and so on
+
+_SECOND = ("list_resize", "array_resize", "bitstring")
+_SERIES = ("range", "generate_series")
+_WIDTH = re.compile(r"%[^a-zA-Z%]*(?:\d{4,}|\*)|\{[^}]*(?:\d{4,}|\{)")
+_GUARDED = "guarded"
+
+
+def with_limits(post: exp.Query) -> None:
+    """The statement, changed in place: every call has a limit, and there are not many."""
+    calls = [node for node in post.find_all(exp.Func) if _grows(node) and _GUARDED not in node.meta]
+    if len(calls) > MOST_CALLS:
+        raise LimitExceeded(f"more than {MOST_CALLS} calls make long texts or lists", span=span_of(calls[MOST_CALLS]))
+    for call in calls:
+        _check_nesting(call)
+        if _is_format(call):
+            _check_format(call)
+    for call in reversed(calls):  # inner ones first: what is repeated is copied with its own limits
+        number = _number(call)
+        if number is not None:
+            call.meta[_GUARDED] = True
+            repeated = call.this if isinstance(call, exp.Repeat) else None
+            number.replace(_limited(number.copy(), repeated))
+    for node in post.find_all(exp.Anonymous, exp.GenerateSeries, exp.ExplodingGenerateSeries):
+        _check_series(node)
+
+
+def _grows(node: exp.Expr) -> bool:
+    return _number(node) is not None or _is_format(node)
+
+
+def _number(call: exp.Expr) -> exp.Expr | None:
+    """The argument that says how long the result is."""
+    match call:
+        case exp.Repeat():
+            return call.args.get("times")
+        case exp.Pad():
+            return call.expression  # type: ignore[no-any-return]
+        case exp.Anonymous() if call.name.lower() in _SECOND and len(call.expressions) > 1:
+            return call.expressions[1]  # type: ignore[no-any-return]
+    return None
+
+
+def _limited(number: exp.Expr, repeated: exp.Expr | None) -> exp.Expr:
+    most: exp.Expr = exp.Literal.number(LONGEST)
+    if repeated is not None:
+        # By its name: sqlglot would write the class with its arguments twice, for engines that do not skip NULL.
+        length = exp.Anonymous(this="greatest", expressions=[exp.Length(this=repeated.copy()), exp.Literal.number(1)])
+        most = exp.IntDiv(this=most, expression=length)
+    fits = exp.LTE(this=exp.paren(number.copy()), expression=most)
+    return exp.Case(ifs=[exp.If(this=fits, true=number)])
+
+
+def _check_nesting(call: exp.Expr) -> None:
+    depth, parent = 1, call.parent
+    while parent is not None:
+        depth += isinstance(parent, exp.Func) and _number(parent) is not None
+        parent = parent.parent
+    if depth > MOST_NESTED:
+        raise LimitExceeded(f"{spelled(call)} stands in more than {MOST_NESTED - 1} others of its kind",
+                            span=span_of(call))  # fmt: skip
+
+
+def _is_format(call: exp.Expr) -> bool:
+    return isinstance(call, exp.Format) or (isinstance(call, exp.Anonymous) and call.name.lower() == "printf")
+
+
+def _check_format(call: exp.Expr) -> None:
+    written = call.this if isinstance(call, exp.Format) else next(iter(call.expressions), None)
+    if not isinstance(written, exp.Literal) or not written.is_string or _WIDTH.search(written.name):
+        raise LimitExceeded(f"the format of {spelled(call)} must be a literal, and its widths below 1000",
+                            span=span_of(call))  # fmt: skip
+
+
+def _check_series(node: exp.Expr) -> None:
+    """As a list; in FROM it is read row by row."""
+    if isinstance(node.parent, exp.Table | exp.Lateral):
+        return
+    if isinstance(node, exp.Anonymous):
+        numbers = [_whole(arg) for arg in node.expressions] if node.name.lower() in _SERIES else []
+    else:
+        numbers = [_whole(node.args[name]) for name in ("start", "end", "step") if node.args.get(name) is not None]
+    known = [number for number in numbers if number is not None]
+    if not known or len(known) < len(numbers):
+        return
+    start, end, step = (0, known[0], 1) if len(known) == 1 else (*known, 1)[:3]
+    if step and (end - start) // step > LONGEST:
+        raise LimitExceeded(f"a list has more than {LONGEST:,} values", span=span_of(node),
+                            hint="In FROM a series may be longer.")  # fmt: skip
+
+
+def _whole(node: exp.Expr) -> int | None:
+    inner = node.unnest()
+    if isinstance(inner, exp.Neg):
+        below = _whole(inner.this)
+        return None if below is None else -below
+    is_number = isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdigit()
+    return int(inner.name) if is_number else None
