@@ -106,8 +106,10 @@ def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:
         Random statements are asked of two databases that differ in one privacy unit. Every release must stay within the
         sensitivity that its noise was computed from and be paid for, public groups must be the same, the engine must
         fail on neither, and the order of rows may not matter. Then the noise is audited: thousands of releases, and a
-        planted bug that must be found. No real rows are read. Exits with 1 where a claim does not hold, and prints a
-        minimal example.
+        planted bug that must be found. No real rows are read.
+
+        Exits with 0 if all claims held, with 3 if one did not, and then prints a minimal example; with 4 if the audit
+        had too few releases to find its planted bugs; with 1 for an error, as all commands do.
 
           dpsql verify clinic.yaml --seconds 60
           dpsql verify --seconds 600 --report verify.json

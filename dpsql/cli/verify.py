@@ -4,37 +4,57 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import time
 from pathlib import Path
 
 from dpsql.cli.screen import Screen, Usage
 from dpsql.dbapi.address import read_address
+from dpsql.errors import OperationalError
 from dpsql.verify.run import Plan, Progress, verify
 
 _WIDE = 30
-_INTERRUPTED = 130
+_BROKEN, _NOT_SHOWN, _INTERRUPTED = 3, 4, 130
+_MOST = 1e9
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    """0 where all claims held, 1 where one did not."""
+    """0 where all claims held, 3 where one did not, 4 where the statistics had too few releases to tell."""
     names = ("seconds", "trials", "seed", "workers", "samples", "statistics", "findings")
     asked = {name: value for name in names if (value := getattr(given, name)) is not None}
-    if any(value <= 0 for name, value in asked.items() if name not in ("seed", "statistics")):
+    if any(not 0 < value < _MOST for name, value in asked.items() if name not in ("seed", "statistics")):
         raise Usage("--seconds, --trials, --workers, --samples and --findings are above 0")
+    report_to = None if given.report is None else _writable(given.report)
     bar = _Bar(screen)
     path = None if given.schema is None else read_address(given.schema, None, {}).path
     plan = Plan(path, **asked)
+    signal.signal(signal.SIGTERM, _stop)  # the other processes end with this one
     report = verify(plan, bar.tell)
     bar.done()
-    if given.report is not None:
-        Path(given.report).write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    if report_to is not None:
+        report_to.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
     if given.json:
         screen.print(json.dumps(report.as_json(), indent=2))
     else:
         screen.print(str(report))
-    if report.interrupted and report.holds:
+    if not report.holds:
+        return _BROKEN
+    if report.interrupted:
         return _INTERRUPTED
-    return 0 if report.holds else 1
+    return 0 if report.has_power else _NOT_SHOWN
+
+
+def _writable(name: str) -> Path:
+    """Before the work, not after it."""
+    try:
+        Path(name).write_text("", encoding="utf-8")
+    except OSError as error:
+        raise OperationalError(f'the report "{name}" cannot be written', detail=f"{error.strerror}.") from None
+    return Path(name)
+
+
+def _stop(signal_number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 class _Bar:

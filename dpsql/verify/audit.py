@@ -50,6 +50,9 @@ SAMPLES = 40_000
 _BATCH = 4_000
 _LEVELS = 25
 _SMOOTH = 1 << 10
+_CONTRASTED = 5
+"""Cells of which pairs are looked at."""
+_FEW = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -121,13 +124,19 @@ def _cells(engine: ScratchEngine, side: Rows, steps: tuple[ReleaseStep, ...]) ->
 
 @dataclass(frozen=True)
 class _Many:
-    """Of `n` releases: the logarithm of the likelihood ratio of each, and which of them have a key."""
+    """Of `n` releases: the logarithm of the likelihood ratio of each, which of them have a key, and contrasts.
+
+    A contrast is the sum or the difference of two cells in units of their noise: noise that is drawn once for both, or
+    once with another sign, is gone from it.
+    """
 
     ratio: Floats
     keys: dict[tuple[int, tuple[Any, ...]], Flags]
+    contrasts: tuple[Floats, ...]
 
     def part(self, places: slice) -> _Many:
-        return _Many(self.ratio[places], {key: flags[places] for key, flags in self.keys.items()})
+        keys = {key: flags[places] for key, flags in self.keys.items()}
+        return _Many(self.ratio[places], keys, tuple(contrast[places] for contrast in self.contrasts))
 
 
 def _look(
@@ -142,8 +151,10 @@ def _look(
     sides = []
     for cells in (one, other):
         ratio, keys = np.zeros(samples), dict[tuple[int, tuple[Any, ...]], Flags]()
+        noisy: list[Floats] = []
         for place, step in enumerate(steps):
             spec = step.calibrated.spec
+            drawn: list[Floats] = []
             for start in range(0, samples, _BATCH):
                 stop = min(start + _BATCH, samples)
                 release = perturb(_tiled(cells[place], stop - start), _for_tiles(change(spec)), sampler)
@@ -151,8 +162,42 @@ def _look(
                 if spec.selection is not None:
                     for key, flags in _appeared(release, spec.selection.keys, stop - start).items():
                         keys.setdefault((place, key), np.zeros(samples, np.bool_))[start:stop] = flags
-        sides.append(_Many(ratio, keys))
+                elif spec.choice is None:
+                    drawn.append(_in_noise(release, spec, stop - start))
+            if spec.selection is not None:
+                keys |= _any_own(place, keys, one[place], other[place], spec.selection.keys, samples)
+            noisy += list(np.concatenate(drawn).T) if drawn else []
+        sides.append(_Many(ratio, keys, _contrasts(noisy[:_CONTRASTED])))
     return sides[0], sides[1]
+
+
+def _in_noise(release: Release, spec: Spec, n: int) -> Floats:
+    """The cells of each release, one row for each, in units of their noise."""
+    scales = {column: _scale(bundle.mechanism) for bundle in spec.bundles for column in bundle.columns}
+    columns = [release.cells[column].astype(np.float64).reshape(n, -1) / scale for column, scale in scales.items()]
+    found: Floats = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
+    return found
+
+
+def _scale(mechanism: Mechanism) -> float:
+    return float(mechanism.scale if isinstance(mechanism, Laplace) else mechanism.sigma)
+
+
+def _contrasts(cells: list[Floats]) -> tuple[Floats, ...]:
+    pairs = [(one, other) for place, one in enumerate(cells) for other in cells[:place]]
+    return tuple(contrast for one, other in pairs for contrast in (one - other, one + other))
+
+
+def _any_own(
+    place: int, keys: dict[tuple[int, tuple[Any, ...]], Flags], one: Cells, other: Cells, unknown: int, n: int
+) -> dict[tuple[int, tuple[Any, ...]], Flags]:
+    """Whether any of the keys appears that one side alone has: each is rare, all together are not as rare."""
+    sides = [{key[:unknown] for key in cells.keys} for cells in (one, other)]
+    found: dict[tuple[int, tuple[Any, ...]], Flags] = {}
+    for name, own in (("any of D", sides[0] - sides[1]), ("any of D'", sides[1] - sides[0])):
+        flags = [keys[place, key] for key in own if (place, key) in keys]
+        found[place, (name,)] = np.logical_or.reduce(flags) if flags else np.zeros(n, np.bool_)
+    return found
 
 
 def _tiled(cells: Cells, n: int) -> Exact:
@@ -261,23 +306,34 @@ def _events(both: tuple[_Many, _Many]) -> list[_Event]:
     events = [_above(float(level)) for level in levels] + [_below(float(level)) for level in levels]
     for key in {*both[0].keys, *both[1].keys}:
         events += [_with(key), _without(key)]
+    for place, (one, other) in enumerate(zip(both[0].contrasts, both[1].contrasts, strict=True)):
+        for level in np.unique(np.quantile(np.concatenate([one, other]), _FEW)):
+            events += [_contrast_above(place, float(level)), _contrast_below(place, float(level))]
     return events
 
 
+def _contrast_above(place: int, level: float) -> _Event:
+    return lambda many: many.contrasts[place] >= level
+
+
+def _contrast_below(place: int, level: float) -> _Event:
+    return lambda many: many.contrasts[place] <= level
+
+
 def _above(level: float) -> _Event:
-    return (lambda draws: draws.ratio >= level)
+    return (lambda many: many.ratio >= level)
 
 
 def _below(level: float) -> _Event:
-    return (lambda draws: draws.ratio <= level)
+    return (lambda many: many.ratio <= level)
 
 
 def _with(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return (lambda draws: draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+    return (lambda many: many.keys.get(key, np.zeros(len(many.ratio), np.bool_)))
 
 
 def _without(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return (lambda draws: ~draws.keys.get(key, np.zeros(len(draws.ratio), np.bool_)))
+    return (lambda many: ~many.keys.get(key, np.zeros(len(many.ratio), np.bool_)))
 
 
 def _judge(both: tuple[_Many, _Many], loss: Loss, gaussian: bool) -> tuple[Shown, ...]:

@@ -21,7 +21,7 @@ from dpsql.explain import ExplainedRelease, explain
 from dpsql.privacy.choice import choose_bins
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.sampling import Integers
-from dpsql.privacy.selection import LaplaceThreshold, OptimalSelection, WeightedGaussian
+from dpsql.privacy.selection import GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
 from dpsql.schema.model import Neighbors, Privacy
 
 WHOLE = 1 << 16
@@ -210,11 +210,26 @@ def undercharged(compiled: Compiled) -> list[str]:
             rho += square / (2 * bundle.scale**2) * Fraction(10**12 - 1, 10**12)  # l2 is rounded up
             if bundle.mechanism == "laplace":
                 pure += bundle.l1 / bundle.scale
+        rho += _selection_rho(step)
         if rho > loss.rho:
             found.append(f"noise costs rho {float(rho)}, charged {float(loss.rho)}")
         if loss.epsilon is not None and pure > loss.epsilon:
             found.append(f"noise costs epsilon {float(pure)}, charged {float(loss.epsilon)}")
     return found + _beyond_what_was_asked(compiled)
+
+
+def _selection_rho(step: ReleaseStep) -> Fraction:
+    """Of the noise in a selection's column: votes of k units in l0 keys each, once more where they are replaced."""
+    selection = step.calibrated.selection
+    if selection is None:
+        return Fraction(0)
+    reach = selection.reach
+    sides, k = (2 if reach.change_one else 1), reach.group_size
+    match selection:
+        case WeightedGaussian(sigma):
+            return Fraction(sides * (k * WHOLE) ** 2) / (2 * sigma**2)
+        case OptimalSelection(scale) | LaplaceThreshold(scale) | GaussianThreshold(scale):
+            return Fraction(sides * k**2 * reach.l0) / (2 * scale**2)
 
 
 def _beyond_what_was_asked(compiled: Compiled) -> list[str]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import platform
 from collections import Counter
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 from dpsql.about import VERSION
 from dpsql.schema.model import Schema
 from dpsql.verify.audit import ALPHA, Audited, Shown
 from dpsql.verify.features import FEATURES
+
+MOST_FAILURES = 20
+ENOUGH = 100
+"""Statements below which nothing is said of all claims."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Trials:
     outcomes: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+    failures: tuple[str, ...] = ()  # statements that post-processing refused after the charge, for released values
 
     def __add__(self, other: Trials) -> Trials:
         return Trials(
@@ -29,6 +36,7 @@ class Trials:
             self.outcomes + other.outcomes,
             self.features + other.features,
             self.refusals + other.refusals,
+            (*self.failures, *other.failures)[:MOST_FAILURES],
         )
 
     @property
@@ -59,8 +67,22 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """No claim was broken, and every planted bug was found."""
-        return not self.findings and all(one.holds and one.has_power for one in self.audited)
+        """No claim was broken."""
+        return not self.findings and all(one.holds for one in self.audited)
+
+    @property
+    def has_power(self) -> bool:
+        """Every planted bug was found: else the statistics show nothing."""
+        return all(one.has_power for one in self.audited)
+
+    @property
+    def verdict(self) -> str:
+        if not self.holds:
+            return "NOT all claims held."
+        if not self.has_power:
+            return "No claim was broken, but the statistics had too few releases to find planted bugs: raise --samples."
+        few = self.trials.compared < ENOUGH
+        return "No claim was broken, in few statements: give it more --seconds." if few else "All claims held."
 
     @property
     def rate(self) -> float:
@@ -78,7 +100,11 @@ class Report:
         return {
             "dpsql": VERSION,
             "schema": None if self.schema is None else self.schema.path.name,
+            "python": platform.python_version(),
+            "duckdb": version("duckdb"),
+            "platform": platform.platform(),
             "holds": self.holds,
+            "has_power": self.has_power,
             "interrupted": self.interrupted,
             "seed": self.seed,
             "seconds": round(self.seconds, 3),
@@ -89,6 +115,7 @@ class Report:
                 "outcomes": dict(trials.outcomes),
                 "features": {name: trials.features[name] for name in FEATURES},
                 "refusals": dict(trials.refusals.most_common(30)),
+                "failures": list(trials.failures),
                 "failing_share_below": self.bound,
             },
             "findings": [
@@ -127,15 +154,20 @@ def _lines(report: Report) -> list[str]:
         f"  {trials.releases} releases compared on both databases, and in another order with more threads",
     ]
     lines += _columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES])
+    if trials.outcomes["failed"]:
+        failed = trials.outcomes["failed"]
+        lines.append(f"  {failed} failed: post-processing refused a released value, after the charge")
     if report.findings:
-        lines.append(f"  FAILED: {len(report.findings)} findings")
+        lines.append(f"  FAILED: {_counted(len(report.findings), 'finding')}")
     elif report.bound is not None:
         lines.append(f"  no claim was broken: at 95 % confidence, fewer than {report.bound:.2%} of such statements do")
     for finding in report.findings:
-        lines += ["", f"Finding, in trials of number {finding.number}:", finding.example.rstrip()]
+        schema = "" if report.schema is None else " SCHEMA"
+        again = f"dpsql verify{schema} --seed {finding.number} --trials 8 --no-statistics"
+        lines += ["", f"Finding, made again by: {again}", finding.example.rstrip()]
     if report.audited:
         lines += ["", *_statistics(report)]
-    lines += ["", "All claims held." if report.holds else "NOT all claims held."]
+    lines += ["", report.verdict]
     if report.interrupted:
         lines.append("Interrupted: this is what was tried until then.")
     return lines
@@ -149,20 +181,25 @@ def _columns(cells: list[str]) -> list[str]:
 def _statistics(report: Report) -> list[str]:
     samples = report.audited[0].samples
     lines = [
-        f"Statistics: {samples} releases of each side, what they prove against what is claimed; a sound release is "
-        f"accused with a chance of {ALPHA:g}",
-        f"  {'template':<42} {'proven':>8} {'claimed':>8}   with a planted bug",
+        f"Statistics: {samples} releases of two neighbors for each of {len(report.audited)} fixed statements.",
+        "What they prove of the loss (epsilon at some delta, or the noise's own figure) may not pass what is claimed.",
+        f"A sound one is accused with a chance of {ALPHA:g}; half of the noise, or a lower threshold, must be found.",
+        f"  {'statement':<42} {'proven':>8} {'claimed':>8}  of what{'':<24} with a planted bug",
     ]
     for one in report.audited:
         worst = max(one.shown, key=lambda shown: shown.shown - shown.claimed)
         planted = max(one.control, key=lambda shown: shown.shown - shown.claimed)
         verdict = "" if one.holds else "  FAILED"
         power = f"{_figure(planted.shown)}, found" if one.has_power else f"{_figure(planted.shown)}, NOT FOUND"
-        lines.append(
-            f"  {one.template:<42} {_figure(worst.shown):>8} {worst.claimed:>8.3f}   {power}{verdict}"
-        )
+        figures = f"{_figure(worst.shown):>8} {worst.claimed:>8.3f}  {worst.measure:<31}"
+        lines.append(f"  {one.template:<42} {figures} {power}{verdict}")
     return lines
 
 
 def _figure(number: float) -> str:
-    return "nothing" if math.isinf(number) else f"{number:.3f}"
+    """Less than no loss at all is nothing."""
+    return "nothing" if number <= 0.0 else f"{number:.3f}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"

@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ from dpsql.verify.report import Finding, Report, Trials
 from dpsql.verify.show import show_case
 from dpsql.verify.shrink import Case, shrink
 from dpsql.verify.templates import TEMPLATES
-from dpsql.verify.trial import Bench, open_bench, random_asked
+from dpsql.verify.trial import Asked, Bench, Outcome, open_bench, random_asked
 from dpsql.verify.worlds import random_schema, world_of
 
 STATEMENTS = 8
@@ -69,8 +69,7 @@ class Progress:
 def verify(plan: Plan, tell: Callable[[Progress], None] = lambda progress: None) -> Report:
     """Try what the plan says and report it; after Ctrl-C, what was tried until then."""
     started = time.monotonic()
-    # Who may ask, and with which password, is nothing that trials need.
-    schema = None if plan.path is None else replace(load_schema(plan.path), analysts=())
+    schema = None if plan.path is None else _declared(plan.path)
     tried, audits, interrupted = _Tried(), list[Audited](), False
     with ProcessPoolExecutor(plan.workers, get_context("spawn"), _prepare) as pool:
         try:
@@ -85,6 +84,28 @@ def verify(plan: Plan, tell: Callable[[Progress], None] = lambda progress: None)
     findings = tuple(tried.findings[: plan.findings])
     spent = time.monotonic() - started
     return Report(schema, plan.seed, tried.trials, findings, tuple(audits), tried.seconds, spent, interrupted)
+
+
+def _declared(path: Path) -> Schema:
+    """What the owner declares of rows. Where they are, who may ask and with which password is nothing to try."""
+    schema = load_schema(path, _Anything())
+    return replace(schema, analysts=(), engine="duckdb://", ledger="sqlite://")
+
+
+class _Anything(Mapping[str, str]):
+    """Variables of an owner's machine: what they hold matters only where the data is."""
+
+    def __getitem__(self, name: str) -> str:
+        return "variable"
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 @dataclass
@@ -108,10 +129,10 @@ def _random_trials(
     while True:
         over = time.time() >= until or len(tried.findings) >= plan.findings
         while not over and len(running) < 2 * plan.workers:
-            number = next(numbers, None)
+            number, count = next(numbers, (None, 0))
             if number is None:
                 break
-            running.add(pool.submit(batch, schema, number, until))
+            running.add(pool.submit(batch, schema, number, until, count))
         if not running:
             return
         done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -125,11 +146,13 @@ def _random_trials(
         tell(Progress(min(1.0, share), tried.trials.count, len(tried.findings), "trials"))
 
 
-def _numbers(plan: Plan) -> Iterator[int]:
-    number = plan.seed
-    while plan.trials is None or (number - plan.seed) * STATEMENTS < plan.trials:
-        yield number
-        number += 1
+def _numbers(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Of each batch its number, and how many statements it may try."""
+    left, number = plan.trials, plan.seed
+    while left is None or left > 0:
+        count = STATEMENTS if left is None else min(STATEMENTS, left)
+        yield number, count
+        number, left = number + 1, None if left is None else left - count
 
 
 @cache
@@ -146,32 +169,34 @@ def _prepare() -> None:
     _bench()
 
 
-def batch(schema: Schema | None, number: int, until: float = math.inf) -> tuple[Trials, list[Finding]]:
+def batch(
+    schema: Schema | None, number: int, until: float = math.inf, count: int = STATEMENTS
+) -> tuple[Trials, list[Finding]]:
     """One schema, one pair of neighbors, several statements; fewer where the time is over."""
     bench, draws = _bench(), Draws(number)
     world = world_of(schema if schema is not None else random_schema(draws), draws)
     pair = random_pair(world, draws)
     bench.load(world, pair)
     trials, findings = Trials(), list[Finding]()
-    for place in range(STATEMENTS):
+    for place in range(count):
         if time.time() > until:
             break
         choices = Draws(f"{number}/{place}")
         asked = random_asked(world, random_question(world, choices), draws)
         outcome = bench.attempt(asked)
-        found = () if outcome.compiled is None or not outcome.releases else tuple(features(outcome.compiled))
-        trials += Trials(
-            1,
-            outcome.releases,
-            Counter({outcome.kind: 1}),
-            Counter(found),
-            Counter({outcome.refusal: 1} if outcome.refusal else {}),
-        )
+        trials += _trial(asked, outcome)
         if outcome.findings:
             case = Case(world, pair, asked, tuple(choices.record), outcome)
             findings.append(_finding(case, bench, number, len(findings)))
             bench.load(world, pair)
     return trials, findings
+
+
+def _trial(asked: Asked, outcome: Outcome) -> Trials:
+    found = () if outcome.compiled is None or not outcome.releases else tuple(features(outcome.compiled))
+    refused = Counter({outcome.refusal: 1} if outcome.kind == "refused" else {})
+    failed = (f"{outcome.refusal}: {asked.sql}",) if outcome.kind == "failed" else ()
+    return Trials(1, outcome.releases, Counter({outcome.kind: 1}), Counter(found), refused, failed)
 
 
 def _finding(case: Case, bench: Bench, number: int, before: int) -> Finding:

@@ -85,12 +85,12 @@ def _side(units: list[Rows]) -> Rows:
 
 def _at_one_end(number: int) -> Rows:
     """More rows than any norm, in a ward where the crowd is too, and under keys that it alone has."""
-    visits = tuple((f"{number}", "'a'", f"'own{n % 2}'", "1e9", "7") for n in range(12))
+    visits = tuple((f"{number}", "'a'", f"'own{n}'", "1e9", "7") for n in range(30))
     return {"people": ((f"{number}", "'own'", "1e9"),), "visits": visits}
 
 
 def _at_the_other(number: int) -> Rows:
-    visits = tuple((f"{number}", "'b'", f"'other{n % 2}'", "-1e9", "-7") for n in range(12))
+    visits = tuple((f"{number}", "'b'", f"'other{n}'", "-1e9", "-7") for n in range(30))
     return {"people": ((f"{number}", "'other'", "-1e9"),), "visits": visits}
 
 
@@ -119,10 +119,14 @@ TEMPLATES = (
     Template("units of each group", "SELECT ward, COUNT(DISTINCT uid) FROM visits GROUP BY ward", weaker=4),
     Template("selected groups", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_TENTH),
     Template("selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_TENTH),
+    Template("thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_TENTH, groups=30),
+    Template("thirty keys of one unit, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN,
+             delta=_TENTH, groups=30),
     Template("one key for each unit", "SELECT DISTINCT town FROM people", delta=_TENTH, neighbors=CHANGE_ONE),
     Template("a mixed key, two units", "SELECT ward, note, COUNT(*) FROM visits GROUP BY ward, note", GAUSSIAN,
              group_size=2, delta=_TENTH),
     Template("a median", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", weaker=4),
+    Template("a median, two units", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", group_size=2, weaker=4),
     Template("quantiles of groups, gaussian", "SELECT ward, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY ward", GAUSSIAN,
              epsilon=_WIDE, delta=_TENTH, weaker=4),
     Template("a largest value, change_one", "SELECT MAX(n) FROM visits", neighbors=CHANGE_ONE, weaker=8),

@@ -16,8 +16,9 @@ from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, dataset_account
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.errors import EngineFailed, Error, InternalError
-from dpsql.ledger.base import Binding, Ledger
+from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.sqlite import open_ledger
+from dpsql.privacy.loss import total
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts
 from dpsql.schema.model import Resolved, Schema
@@ -139,9 +140,11 @@ class Bench:
         except Error as error:
             return _refused(error)
         self.witness.expect(compiled)
-        failure = _said(session, asked.sql)
-        findings = [*undercharged(compiled), *self.witness.findings, *failure.findings]
-        return replace(failure, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
+        before = session.budget()
+        said = _said(session, asked.sql)
+        paid = _unpaid(compiled, self.witness.releases, before, session.budget())
+        findings = [*undercharged(compiled), *self.witness.findings, *said.findings, *paid]
+        return replace(said, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
 
     def _session(self, asked: Asked) -> Session:
         assert self._resolved is not None and self._ledger is not None
@@ -174,6 +177,18 @@ def _said(session: Session, sql: str) -> Outcome:
     except Exception as error:
         return Outcome("failed", findings=(f"{type(error).__name__}: {error}",))
     return Outcome("answered")
+
+
+def _unpaid(compiled: Compiled, runs: int, before: Balance, after: Balance) -> list[str]:
+    """Whether the ledger was charged less than the releases that ran. What ran before is free, so that is left out."""
+    losses = {step.plan_hash: step.loss for step in compiled.steps}
+    if runs == 0 or runs < len(losses):
+        return []
+    rho, delta = after.spent_rho - before.spent_rho, after.spent_delta - before.spent_delta
+    due = total(list(losses.values()))
+    if rho < due.rho or delta < due.delta:
+        return [f"charged: rho {float(rho)}, delta {float(delta)}; due: {float(due.rho)}, {float(due.delta)}"]
+    return []
 
 
 def _refused(error: Error) -> Outcome:

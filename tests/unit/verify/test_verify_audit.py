@@ -6,11 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dpsql.engines.scratch import ScratchEngine
-from dpsql.privacy.sampling import ExactSampler
+from dpsql.privacy import selection
+from dpsql.privacy.sampling import ExactSampler, Integers
+from dpsql.privacy.selection import WEIGHT_ONE
+from dpsql.privacy.tails import gaussian_tail
 from dpsql.verify.audit import Audited, Shown, audit
 from dpsql.verify.report import Finding, Report, Trials
 from dpsql.verify.templates import TEMPLATES, Template
@@ -67,7 +72,8 @@ def report(**changes: object) -> Report:
 
 def test_a_report_that_holds() -> None:
     made = report()
-    assert made.holds and made.rate == 50.0 and made.bound == pytest.approx(1 - 0.05 ** (1 / 80))
+    made = replace(made, trials=replace(made.trials, outcomes=Counter(answered=180, refused=20)))
+    assert made.holds and made.rate == 50.0 and made.bound == pytest.approx(1 - 0.05 ** (1 / 180))
     assert "All claims held." in str(made) and "50 a second" in str(made) and "found" in str(made)
     written = json.loads(json.dumps(made.as_json()))
     assert written["holds"] is True and written["trials"]["features"]["joins"] == 3
@@ -79,10 +85,43 @@ def test_a_report_that_holds() -> None:
     [
         {"findings": (Finding(3, "SELECT 1", ("L1 of x: 2 > 1",), "-- L1\nSELECT 1;"),)},
         {"audited": (Audited("x", 10, (Shown("epsilon", 1.2, 1.0),), (Shown("epsilon", 3.0, 1.0),)),)},
-        {"audited": (Audited("x", 10, (Shown("epsilon", 0.2, 1.0),), (Shown("epsilon", 0.3, 1.0),)),)},
     ],
-    ids=["a broken claim", "accused", "no power"],
+    ids=["a broken claim", "accused"],
 )
 def test_a_report_that_does_not_hold(changes: dict[str, object]) -> None:
     made = report(**changes)
     assert not made.holds and "NOT all claims held." in str(made) and made.as_json()["holds"] is False
+
+
+def test_statistics_without_power_are_no_broken_claim() -> None:
+    weak = Audited("x", 10, (Shown("epsilon", 0.2, 1.0),), (Shown("epsilon", 0.3, 1.0),))
+    made = report(audited=(weak,))
+    assert made.holds and not made.has_power and "raise --samples" in str(made) and "NOT FOUND" in str(made)
+
+
+def test_few_statements_are_not_called_all() -> None:
+    few = Trials(5, 5, Counter(answered=5))
+    assert "few statements" in report(trials=few).verdict
+
+
+class _Shared(ExactSampler):
+    """The same noise in both cells of a pair: each is drawn right, and their difference tells all."""
+
+    def laplace(self, n: int, scale: Fraction) -> Integers:
+        return np.tile(super().laplace(n // 2, scale), 2) if n % 2 == 0 else super().laplace(n, scale)
+
+
+def test_noise_that_is_drawn_once_for_two_cells_is_accused(engine: ScratchEngine) -> None:
+    template = BY_NAME["count, sum and average"]
+    assert audit(template, ExactSampler(), engine, SAMPLES).holds
+    assert not audit(template, _Shared(), engine, SAMPLES).holds
+
+
+def test_a_threshold_for_one_key_is_accused_where_a_unit_has_thirty(
+    engine: ScratchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key hides well enough, all together do not."""
+    monkeypatch.setattr(selection, "_gaussian_delta", lambda sigma, threshold, reach: gaussian_tail(sigma, threshold))
+    monkeypatch.setattr(selection, "_weighted_delta", lambda sigma, t, reach: gaussian_tail(sigma, t + 1 - WEIGHT_ONE))
+    template = replace(BY_NAME["thirty keys of one unit, gaussian"], name="as one key")
+    assert not audit(template, ExactSampler(), engine, 40_000).holds

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import calibrate
+from dpsql import calibrate, session
 from dpsql.analysis.sensitivity import Claim
 from dpsql.compile import compile_query
 from dpsql.explain import explain
 from dpsql.plan.nodes import Gather
+from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.schema.load import load_schema
 from dpsql.settings import Settings
@@ -122,6 +123,29 @@ def test_a_charge_below_the_noise_is_found(bench: Bench) -> None:
 
 
 DEFAULT = Settings(Fraction(1), Fraction(1, 10**6), 3, 3)
+
+
+def test_a_selection_that_is_not_paid_for_is_found() -> None:
+    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+    compiled = compile_query("SELECT DISTINCT ward FROM visits", resolved, DEFAULT)
+    step = compiled.steps[0]
+    assert step.calibrated.selection is not None and undercharged(compiled) == []
+    cheap = replace(step.calibrated, loss=replace(step.loss, rho=step.loss.rho / 2))
+    assert undercharged(replace(compiled, steps=(replace(step, calibrated=cheap),)))
+
+
+def test_a_ledger_that_is_charged_too_little_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = Draws(6)
+    world = world_of(random_schema(draws, "own"), draws)
+    bench.load(world, random_pair(world, draws))
+    sql = "SELECT COUNT(*) FROM events WHERE (SELECT COUNT(*) FROM events AS z WHERE z.e1 = 'k1') > 1"
+    asked = Asked(sql, Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    assert bench.attempt(asked).findings == ()
+    bench.forget()
+    real = session.Asked
+    cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
+    monkeypatch.setattr(session, "Asked", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
+    assert any(finding.startswith("charged") for finding in bench.attempt(asked).findings)
 
 
 @pytest.mark.parametrize(
