@@ -29,17 +29,17 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
-def bind_expr(node: exp.Expr, scope: Scope) -> Expr:
-    """The plan expression of a tree over the columns in scope."""
+def bind_expr(node: exp.Expr | None, scope: Scope) -> Expr:
+    """The plan expression of a tree over the columns in scope. None stands where sqlglot knows a form without one."""
+    if node is None:
+        raise InvalidSyntax("an argument of a function is missing", sqlstate="42883")
     node = without_select(node)
     if scope.inner is not None and is_inner(node):
         return scope.inner(node)
     if isinstance(node, exp.Column):
         return _column(node, scope)
 
-    def bind(part: exp.Expr | None) -> Expr:
-        if part is None:  # sqlglot knows a form without it
-            raise InvalidSyntax(f"an argument of {spelled(node)} is missing", span=span_of(node), sqlstate="42883")
+    def bind(part: exp.Expr) -> Expr:
         return bind_expr(part, scope)
 
     if is_interval(node):

@@ -15,6 +15,9 @@ from dpsql.span import Span
 from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER, left_out
 from dpsql.sql.spellings import FUNCTIONS
 
+_INTERNAL = ("J_S_O_N_", "TS_OR_DS_", "X_M_L_")
+"""Names that sqlglot has for nodes of its own: nobody's functions, and some cannot be written again."""
+
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=exp.Expr)
 
@@ -47,8 +50,7 @@ class Reader(Postgres):
     class Parser(PostgresParser):
         """Nothing that is written in a call is left out: see `arguments`."""
 
-        # The names that sqlglot makes of its own JSON classes are nobody's.
-        FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith("J_S_O_N")} | FUNCTIONS
+        FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL)} | FUNCTIONS
         FUNCTION_PARSERS = {name: _whole(parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
 
         def reset(self) -> None:
