@@ -13,7 +13,7 @@ from dpsql.engines.base import Engine
 from dpsql.errors import AccessDenied
 from dpsql.ledger.base import Account, Binding, Ledger
 from dpsql.ledger.sqlite import ACCOUNTS_WORTH, open_ledger
-from dpsql.runs import Runs
+from dpsql.runs import Runs, is_runs_thread
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved, Schema
 
@@ -39,8 +39,11 @@ class Dataset:
         versions.check_unchanged(self.schema, self.ledger, self.resolved.version)
 
     def close(self) -> None:
-        """Wait for the runs under way, then free the engine. Ctrl-C stops them: their charges are redeemed later."""
-        if self.runs.is_own_thread():  # the garbage of others was collected there; a run cannot wait for itself
+        """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.
+
+        Ctrl-C stops them: their charges are redeemed later.
+        """
+        if is_runs_thread():  # the garbage of others was collected there
             threading.Thread(target=self.close, name="dpsql-close").start()
             return
         try:
@@ -76,7 +79,7 @@ def open_dataset(path: str | Path) -> Dataset:
     ledger = _ledger(schema)
     try:
         resolved = versions.register(schema, ledger)
-        runs = Runs(schema.limits.min_latency)
+        runs = Runs(schema.limits.min_latency, ledger=ledger.identity)
         return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
     except BaseException:
         ledger.close()

@@ -5,28 +5,33 @@ A cancel, a timeout and Ctrl-C let the one go who waits and touch nothing else: 
 again, would be a free clock of the rows (SOUNDNESS 10).
 
 Privacy: that a run has ended is seen at its start plus a multiple of the owner's `min_latency`, whatever it took and
-however it ended, by everyone who asks for the release in this process. So who leaves and asks again, as often as she
-likes, learns no more of its time than who waits.
+however it ended, by everyone who asks for the release in this process: the datasets that are open on one ledger know
+of each other's runs. So who leaves and asks again, as often and on as many connections as she likes, learns no more of
+its time than who waits.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
 from dpsql.engines.base import FAILED, FAILED_HINT, Engine, log
-from dpsql.errors import EngineFailed, Error, QueryCanceled, StaleData
-from dpsql.ledger.base import Account, Ledger
+from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
+from dpsql.ledger.base import Account, Claim, Ledger
 from dpsql.privacy.release import Spec, perturb, to_bytes
 from dpsql.privacy.sampling import Sampler
 
 SECOND = 10**9
+MOST = 32
+"""Runs under way in a process. Who leaves by a timeout leaves a thread behind, and could leave any number of them."""
 DETACHED = "The run goes on and its charge stands; asking again waits for it, and is free."
+QUEUED = "The run has yet to begin and its charge stands; asking again is free."
 CLOSED = "the dataset was closed while the query ran"
 
 
@@ -88,19 +93,44 @@ class Outcome:
 class _Run:
     start: int
     thread: threading.Thread | None = None
-    asked: list[Account] = field(default_factory=list)
+    asked: dict[str, tuple[Account, Ledger]] = field(default_factory=dict)
     counted: int = 0  # so many of them have had its failure counted
+    followed: set[Runs] = field(default_factory=set)  # by these, which began or joined it
     outcome: Outcome | None = None
 
 
-class Runs:
-    """The runs under way in this process, by release."""
+class _Thread(threading.Thread):
+    """Of a run. A daemon: the process ends by `Dataset.close`, which waits, or by a second Ctrl-C, which does not."""
 
-    def __init__(self, min_latency: Fraction = Fraction(0), clock: Clock | None = None) -> None:
+
+class _UnderWay:
+    """The runs of this process, by ledger and release."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.changed = threading.Condition()
+        self.runs: dict[tuple[Hashable, int], _Run] = {}
+
+
+_here = _UnderWay()
+if os.name == "posix":  # a forked child has none of their threads, and perhaps a lock that nobody will open
+    os.register_at_fork(after_in_child=_here.forget)
+
+
+class Runs:
+    """The runs that a dataset began or joined, among those of its ledger in this process.
+
+    `ledger` is its identity; without one, nobody else's runs are joined. The grid is that of the dataset that began.
+    """
+
+    def __init__(
+        self, min_latency: Fraction = Fraction(0), clock: Clock | None = None, ledger: Hashable | None = None
+    ) -> None:
         self._grid = math.ceil(min_latency * SECOND)
         self._clock = clock or Clock()
-        self._changed = threading.Condition()
-        self._under_way: dict[int, _Run] = {}
+        self._ledger = object() if ledger is None else ledger
 
     def ticket(self, milliseconds: int) -> Ticket:
         """For a statement that begins now; 0: it may wait for ever."""
@@ -111,58 +141,76 @@ class Runs:
         ticket.check(self._clock.now())
 
     def cancel(self, ticket: Ticket) -> None:
-        with self._changed:
+        with _here.changed:
             ticket.canceled = True
-            self._changed.notify_all()
+            _here.changed.notify_all()
 
-    def join(self, release: int, account: Account, ticket: Ticket) -> bytes | None:
+    def admit(self, claims: Sequence[Claim]) -> None:
+        """Refuse, before the charge is made, what needs a run where too many are under way.
+
+        Privacy: how many there are is seen to change where a run begins and where it is seen to end, nowhere else.
+        """
+        with _here.changed:
+            new = [one for one in claims if one.body is None and (self._ledger, one.release) not in _here.runs]
+            if new and len(_here.runs) >= MOST:
+                raise OperationalError(
+                    f"too many queries are running: {MOST}",
+                    detail="Nothing was charged.",
+                    hint="Ask again when some have ended; those that were canceled or timed out still run.",
+                    sqlstate="53300",
+                )
+
+    def join(self, data: Data, release: int, account: Account, ticket: Ticket) -> bytes | None:
         """The body of the run that is under way, once it is seen to end; None: there is none."""
-        with self._changed:
-            run = self._under_way.get(release)
+        with _here.changed:
+            run = _here.runs.get((self._ledger, release))
             if run is None:
                 return None
-            _note(run, account)
+            self._follow(run, data, account)
         return self._wait(run, ticket)
 
     def run(self, data: Data, job: Job, account: Account, ticket: Ticket) -> bytes:
-        """The body of the release: of the run under way, or of one that is begun."""
-        with self._changed:
-            run = self._under_way.get(job.release) or self._begin(data, job)
-            _note(run, account)
+        """The body of the release: of the run under way, or of one that is begun as soon as there is room for it."""
+        with _here.changed:
+            while (run := _here.runs.get((self._ledger, job.release))) is None and len(_here.runs) >= MOST:
+                self._pause(ticket, QUEUED)
+            run = run or self._begin(data, job)
+            self._follow(run, data, account)
         return self._wait(run, ticket)
 
     def finish(self, patience: float | None = None) -> None:
-        """Wait until nothing runs, or for so many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._under_way, patience)
-
-    def is_own_thread(self) -> bool:
-        with self._changed:
-            return any(run.thread is threading.current_thread() for run in self._under_way.values())
+        """Wait until none of these runs is under way, or for so many seconds."""
+        with _here.changed:
+            _here.changed.wait_for(lambda: not any(self in run.followed for run in _here.runs.values()), patience)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _begin(self, data: Data, job: Job) -> _Run:
         run = _Run(self._clock.now())
-        # A daemon: the process ends by `Dataset.close`, which waits, or by a second Ctrl-C, which does not.
-        run.thread = threading.Thread(
-            target=self._perform, args=(data, job, run), name=f"dpsql-run-{job.release}", daemon=True
-        )
-        self._under_way[job.release] = run
+        run.thread = _Thread(target=self._perform, args=(data, job, run), name=f"dpsql-run-{job.release}", daemon=True)
+        _here.runs[self._ledger, job.release] = run
         try:
             run.thread.start()
         except BaseException:
             if run.thread.ident is None:
-                del self._under_way[job.release]
+                del _here.runs[self._ledger, job.release]
             raise
         return run
 
+    def _follow(self, run: _Run, data: Data, account: Account) -> None:
+        run.followed.add(self)
+        run.asked.setdefault(account.name, (account, data.ledger))
+
+    def _pause(self, ticket: Ticket, hint: str) -> None:
+        """Until something has changed, or the statement is to end."""
+        now = self._clock.now()
+        ticket.check(now, hint)
+        _here.changed.wait(None if ticket.deadline is None else (ticket.deadline - now) / SECOND)
+
     def _wait(self, run: _Run, ticket: Ticket) -> bytes:
-        with self._changed:
+        with _here.changed:
             while run.outcome is None:
-                now = self._clock.now()
-                ticket.check(now, DETACHED)
-                self._changed.wait(None if ticket.deadline is None else (ticket.deadline - now) / SECOND)
+                self._pause(ticket, DETACHED)
             outcome = run.outcome
         if outcome.error is not None:
             raise _bare(outcome.error)  # one for each who waits
@@ -172,13 +220,13 @@ class Runs:
         outcome = Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT), failure=True)
         try:
             outcome = attempt(data, job)
-            self._count(data, job, run, outcome)  # before the rest is slept, so that no crash forgets it
+            _count(job, run, outcome)  # before the rest is slept, so that no crash forgets it
             self._hold(run.start)
         except BaseException:  # the thread's own hook would print it
             log.error("a run ended in an unforeseen way", exc_info=True)
         finally:
             while not self._end(job, run, outcome):
-                self._count(data, job, run, outcome)
+                _count(job, run, outcome)
 
     def _hold(self, start: int) -> None:
         """Sleep until the next multiple of the grid."""
@@ -187,26 +235,32 @@ class Runs:
             due = max(1, -(-elapsed // self._grid)) * self._grid
             self._clock.sleep((due - elapsed) / SECOND)
 
-    def _count(self, data: Data, job: Job, run: _Run, outcome: Outcome) -> None:
-        """Privacy: everyone who is told of a failure has it counted, once, however often she asked (SOUNDNESS 10)."""
-        with self._changed:
-            told, run.counted = run.asked[run.counted :], len(run.asked)
-        for account in told if outcome.failure else ():
-            try:
-                data.ledger.failed(account, job.release)
-            except Exception:  # without its ledger nobody is charged or answered
-                log.error("a failed run could not be counted", exc_info=True)
-
     def _end(self, job: Job, run: _Run, outcome: Outcome) -> bool:
         """Show the outcome, unless someone has come whose failure is not counted."""
-        with self._changed:
+        with _here.changed:
             if run.counted < len(run.asked) and outcome.failure:
                 return False
             run.outcome = outcome
-            if self._under_way.get(job.release) is run:
-                del self._under_way[job.release]
-            self._changed.notify_all()
+            if _here.runs.get((self._ledger, job.release)) is run:
+                del _here.runs[self._ledger, job.release]
+            _here.changed.notify_all()
             return True
+
+
+def is_runs_thread() -> bool:
+    """Whether it is a run that asks: it cannot wait for itself, and others must not wait for it."""
+    return isinstance(threading.current_thread(), _Thread)
+
+
+def _count(job: Job, run: _Run, outcome: Outcome) -> None:
+    """Privacy: everyone who is told of a failure has it counted, once, however often she asked (SOUNDNESS 10)."""
+    with _here.changed:
+        told, run.counted = list(run.asked.values())[run.counted :], len(run.asked)
+    for account, ledger in told if outcome.failure else ():
+        try:
+            ledger.failed(account, job.release)
+        except Exception:  # without its ledger nobody is charged or answered
+            log.error("a failed run could not be counted", exc_info=True)
 
 
 def attempt(data: Data, job: Job) -> Outcome:
@@ -243,11 +297,6 @@ def _released(data: Data, job: Job) -> bytes:
     exact = data.engine.execute(job.sql, job.keys, job.holes)
     data.check_unchanged()  # the files may have been replaced while they were read
     return to_bytes(perturb(exact, job.spec, job.sampler))
-
-
-def _note(run: _Run, account: Account) -> None:
-    if account not in run.asked:
-        run.asked.append(account)
 
 
 def _bare(error: Error) -> Error:

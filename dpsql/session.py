@@ -237,7 +237,9 @@ class Session:
         ready = self._filled(compiled.steps, public)
         version = self.dataset.resolved.version
         asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after) for s in compiled.steps]
-        claims = self.dataset.ledger.purchase(self._account, asked, compiled.statement, self.clock())
+        claims = self.dataset.ledger.purchase(
+            self._account, asked, compiled.statement, self.clock(), self.dataset.runs.admit
+        )
         bodies: dict[int, bytes] = {}
         releases: dict[int, Release] = {}
         for place, (step, claim) in enumerate(zip(compiled.steps, claims, strict=True)):
@@ -263,7 +265,7 @@ class Session:
     ) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
         runs, account = self.dataset.runs, self._account
-        body = runs.join(claim.release, account, self._ticket)
+        body = runs.join(self.dataset, claim.release, account, self._ticket)
         if body is None:
             body = claim.body
         if body is None:

@@ -47,7 +47,8 @@ CHOICE = ("tests/property/test_choice.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
-RUNS = ("tests/unit/test_runs.py",)
+RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
+SHARED = ("tests/unit/test_runs_shared.py",)
 ENGINE = ("tests/unit/engines/test_engine_duckdb.py",)
 FILE = ("tests/unit/ledger/test_ledger_file.py",)
 SEALED = ("tests/unit/test_exact.py",)
@@ -293,14 +294,16 @@ MUTANTS = (
            "            if run is None:\n                return None\n",
            "            if True:\n                return None\n", RUNS),
     mutant("two who ask are two runs", "runs.py",
-           "run = self._under_way.get(job.release) or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
+           "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
+    mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
+    mutant("runs without number", "session.py", ", self.dataset.runs.admit", "", SHARED),
     mutant("what was stored meanwhile is run again", "runs.py",
            "        if body is not None:\n            return Outcome(body)\n", "", RUNS),
     mutant("who waits for another's run has no failure", "runs.py",
-           "for account in told if outcome.failure else ():",
-           "for account in told[:1] if outcome.failure else ():", RUNS),
+           "for account, ledger in told if outcome.failure else ():",
+           "for account, ledger in told[:1] if outcome.failure else ():", RUNS),
     mutant("a failure is counted for each time that it was asked for", "runs.py",
-           "    if account not in run.asked:\n", "    if True:\n", RUNS),
+           "run.asked.setdefault(account.name,", "run.asked.setdefault(str(len(run.asked)),", RUNS),
     Mutant("an error of a run is passed on with its frames", (
         Edit("runs.py", "hint=error.hint, sqlstate=error.sqlstate)",
              "hint=error.hint, sqlstate=error.sqlstate).with_traceback(error.__traceback__)"),

@@ -10,6 +10,7 @@ The settings are global ones: DuckDB's cursors do not inherit those of a session
 from __future__ import annotations
 
 import datetime as dt
+import os
 import shutil
 import tempfile
 import threading
@@ -98,7 +99,7 @@ class DuckDBEngine:
         self._connection = duckdb.connect(":memory:")
         self._seconds = seconds
         self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._finalizer = weakref.finalize(self, _discard, self._connection, self._running, own_spill)
+        self._finalizer = weakref.finalize(self, _discard, self._connection, self._running, own_spill, os.getpid())
         try:
             self._schema = None if path is None else attach(self._connection, path)
             lock(self._connection, settings)
@@ -241,8 +242,10 @@ def first_line(error: Exception) -> str:
 
 
 def _discard(
-    connection: duckdb.DuckDBPyConnection, running: set[duckdb.DuckDBPyConnection], spill: str | None
+    connection: duckdb.DuckDBPyConnection, running: set[duckdb.DuckDBPyConnection], spill: str | None, process: int
 ) -> None:
+    if os.getpid() != process:  # a forked child: the queries, the threads and the spill folder are its parent's
+        return
     # DuckDB refuses to close a connection whose cursors are at work.
     while running:
         for cursor in tuple(running):

@@ -6,7 +6,7 @@ that nobody has paid for yet is charged to the analyst and to the dataset, in on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -69,6 +69,14 @@ class Claim:
     charged: bool
     loss: Loss
     errors: tuple[Fraction, ...]
+
+
+Admit = Callable[[Sequence[Claim]], None]
+"""Looks at what a statement would have, before its charge, and may raise: then nothing is charged."""
+
+
+def admit_all(claims: Sequence[Claim]) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -160,8 +168,13 @@ def _lines(balance: Balance) -> list[str]:
 class Ledger(Protocol):
     """The durable record of charges and releases, shared by threads and processes."""
 
+    @property
+    def identity(self) -> Hashable:
+        """Equal where two are one: the same releases under the same numbers."""
+        ...
+
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: str, now: datetime
+        self, account: Account, asked: Sequence[Asked], statement: str, now: datetime, admit: Admit = admit_all
     ) -> tuple[Claim, ...]: ...
 
     def bind_holes(self, release: int, holes: bytes) -> bytes: ...

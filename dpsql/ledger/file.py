@@ -83,6 +83,13 @@ class LedgerFile:
     id: str
     busy_seconds: float = BUSY_SECONDS
 
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """The same for every path of one file. A copy has the same `id`, and goes on with other releases."""
+        with _explained(self.path):
+            status = self.path.stat()
+            return self.id, status.st_dev, status.st_ino
+
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One serialisable transaction: durable when the block is left, undone if it raises.

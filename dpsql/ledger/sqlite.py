@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from dpsql.errors import AccountSuspended, InternalError
 from dpsql.ledger import answers, chain
-from dpsql.ledger.base import Account, Asked, Balance, Binding, Charge, Claim, Entry, Version
+from dpsql.ledger.base import Account, Admit, Asked, Balance, Binding, Charge, Claim, Entry, Version, admit_all
 from dpsql.ledger.budget import balance_of, limits_of, refuse_account, refuse_dataset
 from dpsql.ledger.file import BUSY_SECONDS, LedgerFile, open_file, path_of
 from dpsql.privacy.accounting import admit
@@ -53,11 +53,17 @@ class SqliteLedger:
     dataset_failures: int
     entropy: Callable[[int], bytes]
 
-    def purchase(self, account: Account, asked: Sequence[Asked], statement: str, now: datetime) -> tuple[Claim, ...]:
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        return self.file.identity
+
+    def purchase(
+        self, account: Account, asked: Sequence[Asked], statement: str, now: datetime, admit: Admit = admit_all
+    ) -> tuple[Claim, ...]:
         """Charge all releases of a statement, or none, and say which release each became.
 
-        What the account has paid for is free. Raises BudgetExceeded, AccountSuspended or StaleData, and then
-        nothing was charged.
+        What the account has paid for is free. Raises BudgetExceeded, AccountSuspended, StaleData, or what `admit`
+        raises, and then nothing was charged.
 
         Privacy: the filters of the account and of the dataset are checked and charged in one serialisable,
         durable transaction, before any run; so both are filters of everything that follows, in the order
@@ -81,7 +87,9 @@ class SqliteLedger:
             for payer in payers:
                 if bills[payer.name]:
                     self._charge(db, payer, heads[payer.name], bills[payer.name], account, statement, now)
-            return tuple(claims[place] for place in range(len(asked)))
+            bought = tuple(claims[place] for place in range(len(asked)))
+            admit(bought)
+            return bought
 
     def _payers(self, account: Account) -> tuple[Account, ...]:
         """The account, and its parent: in this order, so that her own refusal does not depend on others."""

@@ -25,7 +25,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.exact import Exact, Row
-from dpsql.ledger.base import Account, Asked, Balance, Claim
+from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim
 from dpsql.post import sandbox
 from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source, View
@@ -77,7 +77,9 @@ class FakeLedger:
     asked: list[Asked] = field(default_factory=list)
     failures: int = 0
 
-    def purchase(self, account: Account, asked: Sequence[Asked], statement: str, now: dt.datetime) -> tuple[Claim, ...]:
+    def purchase(
+        self, account: Account, asked: Sequence[Asked], statement: str, now: dt.datetime, admit: Admit
+    ) -> tuple[Claim, ...]:
         self.calls.append("purchase")
         assert account.name == "dataset" and now == NOW
         if self.refuses is not None:
