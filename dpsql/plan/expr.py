@@ -166,7 +166,8 @@ class Clip:
 
     @property
     def type(self) -> Type:
-        return self.arg.type if self.arg.type.is_integer else DOUBLE
+        inner = self.arg.type  # asked once: twice would be 2^n times where n are nested
+        return inner if inner.is_integer else DOUBLE
 
 
 @dataclass(frozen=True)

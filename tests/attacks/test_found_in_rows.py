@@ -111,7 +111,7 @@ def test_both_sides_look_alike(both: tuple[Session, Session], sql: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT SUM(" + "CLIP(" * 20 + "n" + ", 0, 9)" * 20 + ") FROM visits",
+        "SELECT SUM(" + "CLIP(" * 100 + "n" + ", 0, 9)" * 100 + ") FROM visits",
         "SELECT SUM(CLIP(" + " + ".join(["x"] * 390) + ", 0, 1)) FROM visits",
     ],
     ids=["nested clips", "a long sum"],
