@@ -40,7 +40,7 @@ def test_a_parameter_with_too_many_digits_is_refused(both: Neighbors) -> None:
 @pytest.mark.parametrize("digits", ["literal", "parameter", "option"])
 def test_no_number_takes_the_machine(both: Neighbors, digits: str) -> None:
     """A statement may have a million characters, and a parameter any number: 10^7 digits took more than ten minutes."""
-    many, began = 200_000, time.monotonic()
+    many, began = 200_000, time.process_time()
     asked: dict[str, tuple[str, tuple[Decimal, ...]]] = {
         "literal": (f"SELECT COUNT(*) FROM visits WHERE n = {'9' * many}", ()),
         "parameter": ("SELECT COUNT(*) FROM visits WHERE n = ?", (Decimal(f"1e{many}"),)),
@@ -48,7 +48,7 @@ def test_no_number_takes_the_machine(both: Neighbors, digits: str) -> None:
     }
     with suppress(Error):
         both.without.explain(*asked[digits])
-    assert time.monotonic() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
 def test_a_sub_select_over_public_rows_may_be_a_column(both: Neighbors) -> None:

@@ -173,11 +173,11 @@ NO_LITERALS: list[Any] = [float("nan"), float("inf"), Decimal("NaN"), Decimal("s
 
 @pytest.mark.parametrize("value", NO_LITERALS, ids=range(len(NO_LITERALS)))
 def test_what_is_no_literal_is_refused_at_once_and_for_free(pair: Pair, value: Any) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with for_free(pair.with_):
         for sql in ("SELECT COUNT(*) FROM visits WHERE n > ?", "SELECT COUNT(*) + ? FROM visits"):
             assert outcome(pair.with_, sql, [value]).startswith("ProgrammingError")
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_parameters_are_as_many_as_their_places(pair: Pair) -> None:

@@ -56,11 +56,11 @@ YAML = {
 
 @pytest.mark.parametrize("name", YAML)
 def test_a_schema_is_data_and_nothing_else(tmp_path: Path, name: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     marker = Path("/tmp/pwned")
     with pytest.raises(Error):
         build(tmp_path, "h", YAML[name], DATA)
-    assert not marker.exists() and time.monotonic() - started < 5
+    assert not marker.exists() and time.process_time() - started < 5
     assert not (tmp_path / "h.ledger?mode=memory").exists()
 
 

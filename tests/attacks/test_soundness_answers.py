@@ -182,7 +182,8 @@ ASKED = Asked("plan", 1, Loss(None, Fraction(1, 100), Fraction(0)), (Fraction(1)
 
 def interleavings(left: int, right: int) -> list[tuple[int, ...]]:
     """Every order of the steps of two processes."""
-    return sorted(set(itertools.permutations([0] * left + [1] * right)))
+    first = itertools.combinations(range(left + right), left)
+    return [tuple(int(step not in chosen) for step in range(left + right)) for chosen in first]
 
 
 def test_rule_9_two_processes_get_one_answer_for_one_charge(tmp_path: Path) -> None:

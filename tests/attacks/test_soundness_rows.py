@@ -179,14 +179,14 @@ def test_rule_2_a_column_that_an_outer_join_may_lack_is_not_the_unit(pair: Pair)
 def test_rule_2_public_rows_do_not_multiply_one_units_rows_at_will(pair: Pair) -> None:
     """`JOIN nums a ON v.pid = 7 JOIN nums b …`: 4.27 s against 0.002 s, and memory."""
     joins = " ".join(f"JOIN nums {name} ON v.pid = 7" for name in "ab")
-    started = time.monotonic()
+    started = time.process_time()
     with for_free(*pair):
         assert "LimitExceeded: one private row could meet" in same_outcome(pair,
             f"SELECT COUNT(*) FROM visits v {joins}")
         rows, pairs = "(SELECT v.pid FROM visits v JOIN nums ON TRUE)", "(SELECT a.i FROM nums a, nums b)"
         nested = f"SELECT COUNT(*) FROM {rows} s JOIN {pairs} q ON s.pid = 7"
         assert "LimitExceeded" in same_outcome(pair, nested)
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
     assert told_apart(pair, "SELECT COUNT(*) FROM visits v JOIN nums a ON v.pid = 7") == []
 
 

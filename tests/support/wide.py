@@ -15,14 +15,16 @@ from dpsql.errors import Error
 
 SECONDS = 8  # of processor time: tests share their machine
 MEGABYTES = 500
+LARGE = {"public rows of 12 joins", "a long series", "no end"}
+"""They run in the sandbox until its own limits end them: 1 GB, and here 0.7 s."""
 
 
 def main(folder: Path) -> None:
     session = build(folder, "wide", schema_text("wide"), DATA)
-    session.timeout = 0.7
     session.execute("SELECT COUNT(*) FROM visits")
     signal.signal(signal.SIGPROF, _too_slow)
     for name, sql in json.loads((folder / "statements.json").read_text()).items():
+        session.timeout = 0.7 if name in LARGE else 30  # others end by themselves, also on a busy machine
         before, memory, started = spent(session), _peak(), time.process_time()
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
