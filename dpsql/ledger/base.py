@@ -148,6 +148,21 @@ class Balance:
         return "\n".join(_lines(self))
 
 
+@dataclass(frozen=True)
+class Failures:
+    """Failed runs that are counted against an account; it is suspended by as many as `suspending`."""
+
+    counted: int
+    suspending: int
+
+    @property
+    def suspended(self) -> bool:
+        return self.counted >= self.suspending
+
+    def __str__(self) -> str:
+        return f"{self.counted} of {self.suspending}" + (", suspended" if self.suspended else "")
+
+
 def _lines(balance: Balance) -> list[str]:
     charges = "1 charge" if balance.charges == 1 else f"{balance.charges} charges"
     lines = [
@@ -184,6 +199,8 @@ class Ledger(Protocol):
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes: ...
 
     def failed(self, account: Account, release: int) -> None: ...
+
+    def failures_of(self, account: Account, *, parent: bool = False) -> Failures: ...
 
     def resume(self, account: Account) -> None: ...
 

@@ -15,7 +15,19 @@ from fractions import Fraction
 
 from dpsql.errors import AccountSuspended, InternalError
 from dpsql.ledger import answers, chain
-from dpsql.ledger.base import Account, Admit, Asked, Balance, Binding, Charge, Claim, Entry, Version, admit_all
+from dpsql.ledger.base import (
+    Account,
+    Admit,
+    Asked,
+    Balance,
+    Binding,
+    Charge,
+    Claim,
+    Entry,
+    Failures,
+    Version,
+    admit_all,
+)
 from dpsql.ledger.budget import balance_of, limits_of, refuse_account, refuse_dataset
 from dpsql.ledger.file import BUSY_SECONDS, LedgerFile, open_file, path_of
 from dpsql.privacy.accounting import admit
@@ -165,6 +177,12 @@ class SqliteLedger:
                 raise InternalError(f'"{account.name}" has not paid for release {release}')
             for payer in self._payers(account):
                 db.execute("UPDATE account SET failures = failures + 1 WHERE name = ?", (payer.name,))
+
+    def failures_of(self, account: Account, *, parent: bool = False) -> Failures:
+        """For the owner. As a `parent`, the dataset is suspended by its analysts' failures, of which it bears more."""
+        with self.file.read() as db:
+            row = db.execute("SELECT failures FROM account WHERE name = ?", (account.name,)).fetchone()
+        return Failures(0 if row is None else row[0], self.dataset_failures if parent else self.failures)
 
     def resume(self, account: Account) -> None:
         """The owner lets the account go on, with its failures forgotten."""

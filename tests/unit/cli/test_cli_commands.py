@@ -13,6 +13,8 @@ import pytest
 
 import dpsql
 from dpsql.cli.query import read_parameter
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.errors import EngineFailed
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
@@ -192,7 +194,28 @@ def test_budget_of_all_accounts(run, clinic):
     run("query", clinic, BY_SEX, "--user", "ana")
     lines = run("budget", clinic).out.splitlines()
     assert [line.split("│")[0].strip() for line in lines[2:5]] == ["dataset", "ana", "bi"]
-    assert [line.split("│")[-1].strip() for line in lines[2:5]] == ["1", "1", "0"]
+    assert [line.split("│")[-2].strip() for line in lines[2:5]] == ["1", "1", "0"]
+    assert [line.split("│")[-1].strip() for line in lines[2:5]] == ["0 of 30", "0 of 3", "0 of 3"]
+    assert len(lines) == 6
+
+
+def test_the_owner_sees_failures_and_suspensions(run, clinic, monkeypatch):
+    def fail(*arguments):
+        raise EngineFailed("x")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DuckDBEngine, "execute", fail)
+        for _ in range(3):
+            assert run("query", clinic, BY_SEX, "--user", "ana").code == 1
+    shown = run("budget", clinic).out
+    lines = shown.splitlines()
+    assert [line.split("│")[-1].strip() for line in lines[2:5]] == ["3 of 30", "3 of 3, suspended", "0 of 3"]
+    assert f'"ana" is suspended until: dpsql account resume {clinic} ana' in shown and "DPSQL_LOG=FILE" in shown
+    assert "suspended" in run("query", clinic, BY_SEX, "--user", "ana").err
+    run("account", "resume", clinic, "ana")
+    again = run("budget", clinic).out
+    assert "suspended" not in again and "DPSQL_LOG=FILE" in again, "the dataset's are still counted"
+    assert run("query", clinic, BY_SEX, "--user", "ana").code == 0
 
 
 def test_budget_where_no_analysts_are_declared(run, folder):
