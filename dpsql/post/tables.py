@@ -180,6 +180,8 @@ def _frequent(
     counts = estimate(counted.recipe, release, step.calibrated.columns).values
     found: dict[Row, list[tuple[int, Any]]] = {}
     for key, count in zip(release.keys, counts, strict=True):
+        if key[place] is None:  # listed where nothing else can be; a NULL is no value
+            continue
         found.setdefault(tuple(key[p] for p in order), []).append((int(count), key[place]))
     for values in found.values():
         values.sort(key=lambda pair: (-pair[0], str(pair[1])))
