@@ -2,13 +2,9 @@
 
 A template's SQL runs once on each side; then the very code that makes releases draws many of them at once. The events
 to look at are picked on one half of the draws (the likelihood ratio above some level; a key that appears), and judged
-on the other, with Clopper-Pearson bounds: a sound release is accused with a chance of at most ALPHA. Every template is
+on the other (`judge`): a sound release is accused with a chance of at most ALPHA. Every template is
 run again with a planted bug, half of the noise or a lower threshold, which must be found: an audit that finds nothing
 there shows nothing.
-
-What is claimed: P(S) <= e^epsilon P'(S) + delta for every event S, both ways; with a loss (rho, delta) that holds for
-each epsilon at delta plus CKS20's delta of rho. Gaussian noise alone is also held to its own curve, which is sharper:
-the normal scores of P(S) and P'(S) differ by at most sqrt(2 rho).
 """
 
 from __future__ import annotations
@@ -16,17 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpsql.compile import ReleaseStep, compile_query
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.exact import Exact
 from dpsql.privacy.choice import Exponential, penalties
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import total
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
 from dpsql.privacy.release import Release, Spec, perturb
 from dpsql.privacy.sampling import Sampler
@@ -37,38 +31,19 @@ from dpsql.privacy.selection import (
     Selection,
     WeightedGaussian,
 )
-from dpsql.verify.claims import Cells, delta_of
+from dpsql.verify.claims import Cells
 from dpsql.verify.columns import spelled
-from dpsql.verify.intervals import share_at_least, share_at_most
+from dpsql.verify.judge import Flags, Floats, Many, Shown, judge
 from dpsql.verify.neighbors import Rows
 from dpsql.verify.templates import TABLES, Template
 from dpsql.verify.witness import open_cells
 
-ALPHA = 1e-6
-"""The chance that a sound template is accused."""
 SAMPLES = 40_000
 _BATCH = 4_000
-_LEVELS = 25
 _SMOOTH = 1 << 10
 _CONTRASTED = 5
 """Cells of which pairs are looked at."""
-_FEW = (0.1, 0.3, 0.5, 0.7, 0.9)
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What the draws prove: at least `shown`, of the quantity that is claimed to be at most `claimed`."""
-
-    measure: str
-    shown: float
-    claimed: float
-
-    @property
-    def breaks(self) -> bool:
-        return self.shown > self.claimed
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,7 @@ def audit(template: Template, sampler: Sampler, engine: ScratchEngine, samples: 
     found = _look(steps, one, other, sampler, samples, lambda spec: spec)
     planted = _look(steps, one, other, sampler, samples, lambda spec: _weakened(spec, template.weaker))
     gaussian = all(_is_gaussian(step) for step in steps)
-    return Audited(template.name, samples, _judge(found, loss, gaussian), _judge(planted, loss, gaussian))
+    return Audited(template.name, samples, judge(found, loss, gaussian), judge(planted, loss, gaussian))
 
 
 def _is_gaussian(step: ReleaseStep) -> bool:
@@ -122,23 +97,6 @@ def _cells(engine: ScratchEngine, side: Rows, steps: tuple[ReleaseStep, ...]) ->
 # --- many releases at once -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Many:
-    """Of `n` releases: the logarithm of the likelihood ratio of each, which of them have a key, and contrasts.
-
-    A contrast is the sum or the difference of two cells in units of their noise: noise that is drawn once for both, or
-    once with another sign, is gone from it.
-    """
-
-    ratio: Floats
-    keys: dict[tuple[int, tuple[Any, ...]], Flags]
-    contrasts: tuple[Floats, ...]
-
-    def part(self, places: slice) -> _Many:
-        keys = {key: flags[places] for key, flags in self.keys.items()}
-        return _Many(self.ratio[places], keys, tuple(contrast[places] for contrast in self.contrasts))
-
-
 def _look(
     steps: tuple[ReleaseStep, ...],
     one: list[Cells],
@@ -146,7 +104,7 @@ def _look(
     sampler: Sampler,
     samples: int,
     change: Callable[[Spec], Spec],
-) -> tuple[_Many, _Many]:
+) -> tuple[Many, Many]:
     """Draws of both sides. The ratio is that of the noise as claimed, whatever noise is drawn."""
     sides = []
     for cells in (one, other):
@@ -167,7 +125,7 @@ def _look(
             if spec.selection is not None:
                 keys |= _any_own(place, keys, one[place], other[place], spec.selection.keys, samples)
             noisy += list(np.concatenate(drawn).T) if drawn else []
-        sides.append(_Many(ratio, keys, _contrasts(noisy[:_CONTRASTED])))
+        sides.append(Many(ratio, keys, _contrasts(noisy[:_CONTRASTED])))
     return sides[0], sides[1]
 
 
@@ -291,110 +249,3 @@ def _lowered(selection: Selection) -> Selection:
             return replace(selection, threshold=threshold - 1 - math.ceil(2 * scale))
         case GaussianThreshold(sigma, threshold) | WeightedGaussian(sigma, threshold):
             return replace(selection, threshold=threshold - 1 - math.ceil(sigma))
-
-
-# --- judging ---------------------------------------------------------------------------------------------------------
-
-
-_Event = Callable[["_Many"], Flags]
-"""A set of releases: which of many are in it."""
-
-
-def _events(both: tuple[_Many, _Many]) -> list[_Event]:
-    pooled = np.concatenate([side.ratio for side in both])
-    levels = np.unique(np.quantile(pooled, np.linspace(0, 1, _LEVELS + 2)[1:-1]))
-    events = [_above(float(level)) for level in levels] + [_below(float(level)) for level in levels]
-    for key in {*both[0].keys, *both[1].keys}:
-        events += [_with(key), _without(key)]
-    for place, (one, other) in enumerate(zip(both[0].contrasts, both[1].contrasts, strict=True)):
-        for level in np.unique(np.quantile(np.concatenate([one, other]), _FEW)):
-            events += [_contrast_above(place, float(level)), _contrast_below(place, float(level))]
-    return events
-
-
-def _contrast_above(place: int, level: float) -> _Event:
-    return lambda many: many.contrasts[place] >= level
-
-
-def _contrast_below(place: int, level: float) -> _Event:
-    return lambda many: many.contrasts[place] <= level
-
-
-def _above(level: float) -> _Event:
-    return (lambda many: many.ratio >= level)
-
-
-def _below(level: float) -> _Event:
-    return (lambda many: many.ratio <= level)
-
-
-def _with(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return (lambda many: many.keys.get(key, np.zeros(len(many.ratio), np.bool_)))
-
-
-def _without(key: tuple[int, tuple[Any, ...]]) -> _Event:
-    return (lambda many: ~many.keys.get(key, np.zeros(len(many.ratio), np.bool_)))
-
-
-def _judge(both: tuple[_Many, _Many], loss: Loss, gaussian: bool) -> tuple[Shown, ...]:
-    """Both ways; the event and the epsilon are picked on the first half of the draws."""
-    n = len(both[0].ratio)
-    first, second = (tuple(side.part(part) for side in both) for part in (slice(0, n // 2), slice(n // 2, n)))
-    alpha = ALPHA / (4 if gaussian else 2)
-    found = []
-    events = _events((first[0], first[1]))
-    for one, other in ((0, 1), (1, 0)):
-        hits = [(int(e(first[one]).sum()), int(e(first[other]).sum())) for e in events]
-        counts = n // 2
-        best, epsilon, delta = _most_telling(hits, counts, loss)
-        tested = n - counts
-        low = share_at_least(int(events[best](second[one]).sum()), tested, alpha / 2)
-        high = share_at_most(int(events[best](second[other]).sum()), tested, alpha / 2)
-        shown = math.log((low - delta) / high) if low > delta else -math.inf
-        found.append(Shown(f"epsilon at delta {delta:.3g}", shown, epsilon))
-        if gaussian:
-            found.append(_on_the_curve(hits, events, second, one, other, alpha, loss))
-    return tuple(sorted(found, key=lambda one: one.claimed - one.shown)[: 2 if gaussian else 1])
-
-
-def _most_telling(hits: list[tuple[int, int]], n: int, loss: Loss) -> tuple[int, float, float]:
-    """The event, and the epsilon, at which the first half looks worst against the claim."""
-    worst = (-math.inf, 0, 0.0, 0.0)
-    for epsilon, delta in _claims(loss):
-        for place, (ours, theirs) in enumerate(hits):
-            p, q = ours / n, theirs / n
-            over = p - math.exp(epsilon) * q - delta
-            spread = math.sqrt((p * (1 - p) + math.exp(2 * epsilon) * q * (1 - q)) / n) + 1 / n
-            worst = max(worst, (over / spread, place, epsilon, delta))
-    return worst[1], worst[2], worst[3]
-
-
-def _claims(loss: Loss) -> list[tuple[float, float]]:
-    """Pairs (epsilon, delta) that the loss says hold."""
-    if loss.epsilon is not None and loss.delta == 0:
-        return [(float(loss.epsilon), 0.0)]
-    rho, delta = float(loss.rho), float(loss.delta)
-    epsilons = [rho + factor * math.sqrt(rho) for factor in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)]
-    pairs = [(epsilon, delta + delta_of(rho, epsilon)) for epsilon in epsilons]
-    return [(epsilon, at) for epsilon, at in pairs if at < 1.0]
-
-
-def _on_the_curve(
-    hits: list[tuple[int, int]],
-    events: list[_Event],
-    second: tuple[_Many, ...],
-    one: int,
-    other: int,
-    alpha: float,
-    loss: Loss,
-) -> Shown:
-    """For Gaussian noise: z(P) - z(P') <= sqrt(2 rho), by an event near the middle of both."""
-    n = len(second[0].ratio)
-    telling = [place for place in range(len(events)) if hits[place][0] > hits[place][1]] or [0]
-    middle = min(telling, key=lambda place: abs(hits[place][0] + hits[place][1] - n))
-    low = share_at_least(int(events[middle](second[one]).sum()), n, alpha / 2)
-    high = share_at_most(int(events[middle](second[other]).sum()), n, alpha / 2)
-    shown = -math.inf
-    if low > 0.0 and high < 1.0:
-        shown = NormalDist().inv_cdf(low) - NormalDist().inv_cdf(high)
-    return Shown("sqrt(2 rho) of the noise", shown, math.sqrt(2 * float(loss.rho)))

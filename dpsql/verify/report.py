@@ -10,8 +10,9 @@ from importlib.metadata import version
 
 from dpsql.about import VERSION
 from dpsql.schema.model import Schema
-from dpsql.verify.audit import ALPHA, Audited, Shown
+from dpsql.verify.audit import Audited
 from dpsql.verify.features import FEATURES
+from dpsql.verify.judge import ALPHA, Shown
 
 MOST_FAILURES = 20
 ENOUGH = 100

@@ -16,7 +16,8 @@ from dpsql.privacy import selection
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.privacy.selection import WEIGHT_ONE
 from dpsql.privacy.tails import gaussian_tail
-from dpsql.verify.audit import Audited, Shown, audit
+from dpsql.verify.audit import Audited, audit
+from dpsql.verify.judge import Shown
 from dpsql.verify.report import Finding, Report, Trials
 from dpsql.verify.templates import TEMPLATES, Template
 
