@@ -44,7 +44,8 @@ def main() -> None:
     for call in CALLS:
         each = nanoseconds(database, call)
         base = base or each
-        weight = max((cost(name) for name in known if f"{name}(" in call or f" {name.upper()} " in call), default=1)
+        named = [name for name in known if f"{name}(" in call or f" {name.upper()} " in call]
+        weight = max(map(cost, [*named, "regexp_like" if " ~ " in call else "lower"]))
         print(f"{call:<48}{each:>16.2f}{each / base:>10.1f}{weight:>8}")
 
 
