@@ -17,8 +17,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.privacy.sampling import ExactSampler
@@ -164,9 +165,18 @@ def _bench() -> Bench:
 
 
 def _prepare() -> None:
-    """In a process of the pool: Ctrl-C is for the one that asked."""
+    """In a process of the pool: Ctrl-C is for the one that asked, and if that is killed, nobody waits for this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
     _bench()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def batch(
