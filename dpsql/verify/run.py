@@ -17,9 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.privacy.sampling import ExactSampler
@@ -41,6 +40,8 @@ STATEMENTS = 8
 """Tried on one pair of databases, which costs as much to make as two or three of them."""
 SHRINKING = 20.0
 """Seconds for one failing case."""
+_LOOK = 2.0
+"""Seconds after which a process of the pool looks whether the one that asked is still there."""
 
 
 @dataclass(frozen=True)
@@ -168,15 +169,16 @@ def _prepare() -> None:
     """In a process of the pool: Ctrl-C is for the one that asked, and if that is killed, nobody waits for this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    Thread(target=_end_with_parent, daemon=True).start()
+    asked_by = os.getppid()
+
+    def look(signal_number: int, frame: object) -> None:
+        if os.getppid() != asked_by:
+            os._exit(1)
+
+    if hasattr(signal, "setitimer"):  # a thread that waits for it would be in the way when this one ends
+        signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, _LOOK, _LOOK)
     _bench()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def batch(
