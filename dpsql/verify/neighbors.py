@@ -1,7 +1,7 @@
 """Made-up rows, and pairs of neighboring databases of them.
 
 One or more units are heavy: far more rows than their norm, spread over several groups, some of them their own. Beside
-them stand a small crowd, and rows that belong to no unit. (A uniform generator missed half of the planted bugs.)
+them stand a small crowd, and rows that belong to no unit.
 """
 
 from __future__ import annotations
