@@ -6,19 +6,10 @@ what a filter will drop, or its statistics), or all rows are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from support.victim import Neighbors, assert_alike, assert_answered, assert_refused, outcome
-from support.victim import neighbors as opened
 
 AIMS = ("pid = 7 AND {}", "pid <> 7 AND {}", "{}")
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    with opened(tmp_path_factory.mktemp("channels")) as sides:
-        yield sides
 
 
 def aimed(both: Neighbors, condition: str) -> None:

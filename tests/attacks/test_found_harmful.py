@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 
 import pytest
 from support.victim import Neighbors, assert_answered, assert_refused
-from support.victim import neighbors as opened
 
 from dpsql.errors import Error
 
 MOST_SECONDS = 1.0
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    with opened(tmp_path_factory.mktemp("findings")) as sides:
-        yield sides
 
 
 @pytest.mark.parametrize("measure", ["SUM(CLIP(w, 1e308, 1.0000001e308))", "VAR_POP(CLIP(w, -1e308, 1e308))"])

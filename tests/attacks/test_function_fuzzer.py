@@ -18,7 +18,6 @@ import pytest
 from support.expressions import POOLS, bound, computed, load, parts
 from support.function_calls import EXPRESSIONS, composed
 from support.victim import Neighbors, assert_alike
-from support.victim import neighbors as opened
 
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import _PINNED, literal
@@ -154,12 +153,6 @@ ENVIRONMENT = {
 }  # fmt: skip
 """Values of the statement, which become literals; `uuid(x)` is a cast."""
 ARGUMENTS = ("", "n", "note", "p", "w", "n, 2", "note, 'a'", "p, q", "w, w, w", "note, 1, 2", "'day', p, q")
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    with opened(tmp_path_factory.mktemp("fuzzer")) as sides:
-        yield sides
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import duckdb
@@ -15,23 +14,8 @@ from support.victim import (
     assert_refused,
     exact,
 )
-from support.victim import neighbors as opened
 
 from dpsql.errors import EngineFailed, Error
-
-
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    """The same rows without noise."""
-    with opened(tmp_path_factory.mktemp("quiet"), quiet=True) as sides:
-        yield sides
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    with opened(tmp_path_factory.mktemp("traps")) as sides:
-        yield sides
-
 
 # --- 1, 2: sensitivity and clipping ----------------------------------------------------------------------------------
 

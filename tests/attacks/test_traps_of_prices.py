@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,26 +18,11 @@ from support.victim import (
     exact,
     open_side,
 )
-from support.victim import neighbors as opened
 
 import dpsql
 from dpsql.errors import Error, SchemaError
 from dpsql.privacy.loss import total
 from dpsql.schema.load import load_schema
-
-
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    """The same rows without noise."""
-    with opened(tmp_path_factory.mktemp("quiet"), quiet=True) as sides:
-        yield sides
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbors]:
-    with opened(tmp_path_factory.mktemp("traps")) as sides:
-        yield sides
-
 
 # --- 11: epsilon and delta -------------------------------------------------------------------------------------------
 
