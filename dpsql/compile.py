@@ -28,6 +28,7 @@ from dpsql.rewrite.choose import Choice, choose
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.scan_tables import scan_public
+from dpsql.rewrite.snap_times import snap_times
 from dpsql.schema.model import Neighbors, Resolved
 from dpsql.settings import Settings, with_options
 from dpsql.sql.block import ErrorBar
@@ -181,6 +182,7 @@ class _Compiler:
     settings: Settings
     who: Identity = NOBODY
     reads: dict[str, PublicRead] = field(default_factory=dict)  # what the names of public tables stand for
+    notices: list[str] = field(default_factory=list)
 
     def compile(self, sql: str, parts: Split) -> Compiled:
         drafts: list[_Draft] = []
@@ -192,6 +194,7 @@ class _Compiler:
         each = shares(self.settings.chosen_noise, self.settings.epsilon, self.settings.delta, selects)
         steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
+        notices += self.notices
         notices += [notice for release in parts.releases for notice in release.notices]
         return Compiled(
             statement=sql,
@@ -208,7 +211,9 @@ class _Compiler:
 
     def _draft(self, release: BoundRelease, drafts: list[_Draft], tables: list[TableStep]) -> TableStep:
         """The steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
-        asked = canonicalise(release.aggregate)
+        snapped = snap_times(canonicalise(release.aggregate), self.resolved.schema)
+        asked = canonicalise(snapped.aggregate)
+        self.notices.extend(snapped.notices)
         _check_conditions(asked)
         holes = tuple(_hole(hole) for hole in release.holes)
         after = _after(release.holes, tables)

@@ -139,13 +139,23 @@ def _analyst(name: str, at: At) -> Analyst:
 
 def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str]) -> Table:
     columns = tuple(read_column(leaf.text, child) for leaf, child in _there(at, "columns").entries())
+    unit = _unit(at, columns)
+    if unit is None:
+        _no_snap(_there(at, "columns"))
     return Table(
         name=name,
         source=read_source(at.child("source"), at, name, folder, engine, env),
-        unit=_unit(at, columns),
+        unit=unit,
         unique=_unique(at.child("unique"), columns),
         columns=columns,
     )
+
+
+def _no_snap(columns: At) -> None:
+    for _, column in columns.entries():
+        snap = column.child("snap")
+        if snap is not None:
+            raise snap.error("must not stand in a public table", "Reading it is free: remove snap.", line=snap.key_line)
 
 
 def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:

@@ -14,7 +14,8 @@ from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
 from dpsql.schema.literals import due, read_bound, read_number, read_value, read_whole, show_number
 from dpsql.schema.model import Column
 from dpsql.schema.shape import read_flag
-from dpsql.types import Kind, Type, parse_type
+from dpsql.schema.snap import Snap, parse_snap
+from dpsql.types import DATE, Kind, Type, parse_type
 
 MAX_STEPS = 1 << 53  # a double has no more steps between its bounds that matter
 _NO_VALUES = (Kind.TIME, Kind.INTERVAL, Kind.UUID)
@@ -33,6 +34,7 @@ def read_column(name: str, at: At) -> Column:
         grid=_grid(at.child("grid"), domain),
         max_length=max_length,
         null_group=read_flag(nullable) if nullable else False,
+        snap=_snap(at.child("snap"), type_),
     )
 
 
@@ -142,3 +144,16 @@ def _check_steps(at: At, grid: Fraction, low: Fraction, high: Fraction) -> None:
         raise at.wrong(f"at most {show_number(high - low)}, the width of the bounds")
     if max(abs(low), abs(high)) / grid > MAX_STEPS:
         raise at.error("is too fine: the bounds hold more than 2^53 steps", "Write a larger grid.")
+
+
+def _snap(at: At | None, type_: Type) -> Snap | None:
+    if at is None:
+        return None
+    if not type_.is_time:
+        raise at.error(f"is for dates and timestamps, and this is {type_}", "Remove it.", line=at.key_line)
+    snap = parse_snap(at.text)
+    if snap is None:
+        raise at.wrong("minutes or hours that divide a day, days or weeks", "Write for example snap: 1 hour.")
+    if type_ == DATE and not snap.whole_days:
+        raise at.wrong("days or weeks, since this is a date", "Write for example snap: 1 day.")
+    return snap

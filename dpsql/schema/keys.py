@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.schema.snap import SNAP
+
 
 @dataclass(frozen=True)
 class Text:
@@ -218,6 +220,10 @@ COLUMN = Record(
         Key("grid", Number(above=Fraction(0)), "The step to which numbers are rounded before they are summed.",
             default="picked for each query", hint="Write for example grid: 0.01."),
         Key("max_length", Whole(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
+        Key("snap", Text("minutes or hours that divide a day, days or weeks", SNAP), "The grid to which times are "
+            "rounded down that statements compare with the column, so that dashboards which send the current time ask "
+            "the same question again.", default="none: times are compared as they are",
+            hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day."),
     ),
     example="{type: bigint}",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.snap import Snap
 from dpsql.types import Type
 
 
@@ -115,6 +116,8 @@ class Column:
     grid: Fraction | None = None
     max_length: int = 1024  # characters; longer text becomes NULL
     null_group: bool = False  # declared `nullable`: NULL is one of the public groups
+    # Times compared with it are rounded to this grid. No part of what a stored release is found by: its plan has them.
+    snap: Snap | None = field(default=None, repr=False)
 
     @property
     def type(self) -> Type:

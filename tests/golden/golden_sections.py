@@ -41,6 +41,7 @@ class Shown:
             "privacy": lambda: self._per_release(_privacy),
             "duckdb": lambda: self._per_release(self._executed),
             "post": lambda: self._compile().post_sql,
+            "notices": lambda: "\n".join(self._compile().notices) or "none",
             "output": lambda: "\n".join(f"{c.name} {c.spelling}" for c in describe(self._compile())),
             "error": self._error,
         }

@@ -10,6 +10,7 @@ import pytest
 
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
+from dpsql.schema.snap import Snap
 
 TEXT = """\
 dpsql: 1
@@ -89,6 +90,7 @@ def test_every_field_of_a_column_counts(tmp_path: Path) -> None:
         replace(table.columns[0], grid=Fraction(1, 2)),
         replace(table.columns[0], null_group=True),
         replace(table.columns[0], max_length=3),
+        replace(table.columns[0], snap=Snap(1, "day")),
         replace(table.columns[0], domain=table.columns[0].domain.with_nullable(False)),
     ]
     hashes = {schema_hash(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}

@@ -27,6 +27,7 @@ from dpsql.schema.model import (
     Schema,
 )
 from dpsql.schema.places import MEMORY, database_path
+from dpsql.schema.snap import Snap
 
 SMALL = """\
 dpsql: 1
@@ -151,6 +152,16 @@ def test_a_declaration_never_makes_a_column_not_null(tmp_path: Path, column: str
 def test_max_length(tmp_path: Path) -> None:
     assert column_of(tmp_path, "{type: text}").max_length == 1024
     assert column_of(tmp_path, "{type: varchar(9), max_length: 7}").max_length == 7
+
+
+def test_snap(tmp_path: Path) -> None:
+    assert column_of(tmp_path, "{type: timestamp}").snap is None
+    assert column_of(tmp_path, "{type: timestamp, snap: 15 minutes}").snap == Snap(15, "minute")
+    assert str(column_of(tmp_path, "{type: date, snap: 1 week}").snap) == "1 week"
+    public = SMALL.format(head="", privacy="", source="t.parquet", column="{type: bigint}")
+    public += "  days: {source: d.parquet, public: true, columns: {day: {type: date, snap: 1 day}}}\n"
+    with pytest.raises(SchemaError, match="snap must not stand in a public table"):
+        load(tmp_path, public)
 
 
 def test_names_are_what_is_written_not_what_yaml_makes_of_them(tmp_path: Path) -> None:
