@@ -19,6 +19,7 @@ from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.choice import Contribution, choice_loss, picks_under_epsilon, picks_under_rho
 from dpsql.privacy.loss import Loss, TooSmall, total
 from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
+from dpsql.privacy.records import Noised, write_record
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
 from dpsql.privacy.spec import Choice
@@ -67,7 +68,15 @@ class Calibrated:
     loss: Loss
     choice: Choice | None = field(default=None, kw_only=True)
     counted: Claim | None = field(default=None, kw_only=True)  # the sensitivity of the counts that a choice looks at
+    weights: Contribution | None = field(default=None, kw_only=True)  # and what one unit may add to them
     errors: tuple[Fraction, ...]  # per bundle, then the selection: what a stored release is compared by
+
+    @property
+    def record(self) -> str:
+        """Its mechanisms as the ledger keeps them: `loss` can be computed again from this text alone."""
+        bundles = [Noised(len(b.claim.cells), b.claim.sensitivity, b.mechanism) for b in self.bundles]
+        picks = () if self.choice is None else self.choice.picks
+        return write_record(bundles, self.selection, picks, self.weights)
 
     @property
     def spec(self) -> Spec:
@@ -82,11 +91,16 @@ class Calibrated:
         return Spec(self.grids, bundles, selection)
 
 
+def conversion(delta: Fraction, selects: bool) -> Fraction:
+    """The part of a statement's δ that is for the conversion from ρ."""
+    return delta * Fraction(9, 10) if selects else delta
+
+
 def shares(noise: Noise, epsilon: Fraction, delta: Fraction, selects: tuple[bool, ...]) -> tuple[Share, ...]:
     """A statement's loss, divided over its releases; a tenth of δ is for selections, if there are any."""
     releases, selections = max(1, len(selects)), sum(selects)
-    delta_sel = delta / 10 if selections else Fraction(0)
-    delta_conv = delta - delta_sel
+    delta_conv = conversion(delta, selections > 0)
+    delta_sel = delta - delta_conv
     rho = rho_from(epsilon, delta_conv) if noise is Noise.GAUSSIAN else Fraction(0)
     each = Share(noise, epsilon / releases, rho / releases, Fraction(0), Fraction(0))
     selecting = replace(each, delta=delta_sel / max(1, selections), delta_conv=delta_conv / max(1, selections))
@@ -158,6 +172,7 @@ def _calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) ->
         errors=tuple(pick.mechanism.scale / whole for pick in picks),
         choice=Choice(picks, bins.lower, bins.upper, whole),
         counted=claims(gather, relation)[0],
+        weights=contribution,
     )
 
 

@@ -10,10 +10,11 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
+from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, conversion, shares
 from dpsql.catalog.identity import Identity
 from dpsql.errors import Error, LimitExceeded
 from dpsql.plan.expr import And, IsNull, Not, Or
@@ -139,6 +140,11 @@ class Compiled:
     @property
     def loss(self) -> Loss:
         return total([step.loss for step in self.steps])
+
+    @property
+    def conversion(self) -> Fraction:
+        """The part of its delta that is for the conversion from rho."""
+        return conversion(self.settings.delta, any(step.calibrated.selection is not None for step in self.steps))
 
 
 def compile_query(

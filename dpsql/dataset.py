@@ -5,19 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dpsql import versions
 from dpsql.engines.base import Engine
 from dpsql.errors import AccessDenied
-from dpsql.ledger.base import Account, Binding, Ledger
-from dpsql.ledger.sqlite import ACCOUNTS_WORTH, open_ledger
+from dpsql.ledger.base import Account, Binding, Ledger, Receipt
+from dpsql.ledger.books import ACCOUNTS_WORTH
+from dpsql.ledger.open import open_ledger
+from dpsql.privacy.filters import Composition
 from dpsql.runs import Runs, is_runs_thread
+from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Resolved, Schema
+from dpsql.schema.model import Analyst, Budget, Group, Policy, Privacy, Resolved, Schema
 
 DATASET = "dataset"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,16 @@ class Dataset:
 
     def account(self, user: str | None) -> Account:
         return account_of(self.schema, user)
+
+    def privacy_of(self, account: Account) -> Privacy:
+        """The owner's settings, with a default statement that the account's policy allows."""
+        privacy = self.schema.privacy
+        epsilon, delta = account.largest_epsilon, account.largest_delta
+        default = Budget(
+            privacy.query.epsilon if epsilon is None else min(epsilon, privacy.query.epsilon),
+            privacy.query.delta if delta is None else min(delta, privacy.query.delta),
+        )
+        return replace(privacy, query=default)
 
     def check_unchanged(self) -> None:
         """Files are pinned: a charge buys an answer about the registered version or nothing."""
@@ -66,11 +84,38 @@ def account_of(schema: Schema, user: str | None) -> Account:
     analyst = schema.analyst(user)
     if analyst is None:
         raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
-    return Account(analyst.name, analyst.budget.epsilon, analyst.budget.delta)
+    return _account(analyst.name, analyst.budget, analyst.policy, analyst.parent)
 
 
 def dataset_account(schema: Schema) -> Account:
-    return Account(DATASET, schema.privacy.budget.epsilon, schema.privacy.budget.delta)
+    return _account(DATASET, schema.privacy.budget, schema.privacy.policy)
+
+
+def accounts_below(schema: Schema) -> tuple[Account, ...]:
+    """The accounts of groups and analysts, as the schema declares them."""
+    declared: tuple[Group | Analyst, ...] = (*schema.groups, *schema.analysts)
+    return tuple(_account(one.name, one.budget, one.policy, one.parent) for one in declared)
+
+
+def account_named(schema: Schema, name: str) -> Account:
+    """For the owner: the dataset's account, a group's or an analyst's."""
+    everyone = {account.name: account for account in (dataset_account(schema), *accounts_below(schema))}
+    if name not in everyone:
+        raise AccessDenied(f'there is no account "{name}" in the schema', hint=f"Accounts: {', '.join(everyone)}.")
+    return everyone[name]
+
+
+def _account(name: str, budget: Budget, policy: Policy, parent: str | None = None) -> Account:
+    return Account(
+        name,
+        budget.epsilon,
+        budget.delta,
+        Composition(policy.composition),
+        parent,
+        policy.largest_epsilon,
+        policy.largest_delta,
+        policy.expires,
+    )
 
 
 def open_dataset(path: str | Path) -> Dataset:
@@ -78,6 +123,7 @@ def open_dataset(path: str | Path) -> Dataset:
     schema = load_schema(path)
     ledger = _ledger(schema)
     try:
+        ledger.adopt(_now(), schema_hash(schema))
         resolved = versions.register(schema, ledger)
         runs = Runs(schema.limits.min_latency, ledger=ledger.identity)
         return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
@@ -90,6 +136,14 @@ def register_changed(path: str | Path) -> int:
     """The owner's act: the data as it is now becomes the next version. Returns its number."""
     with open_books(path) as (schema, ledger):
         return versions.register(schema, ledger, changed=True).version
+
+
+def grant(path: str | Path, name: str) -> tuple[Account, Receipt | None]:
+    """The owner's act: the ledger records the budget that the schema gives to an account. None: it stood there."""
+    with open_books(path) as (schema, ledger):
+        account = account_named(schema, name)
+        entry = ledger.grant(account, _now(), schema_hash(schema))
+        return account, None if entry is None else entry.receipt
 
 
 @contextmanager
@@ -111,6 +165,7 @@ def _ledger(schema: Schema) -> Ledger:
         schema.ledger,
         binding,
         dataset_account(schema),
+        others=accounts_below(schema),
         failures=failures,
         dataset_failures=failures * ACCOUNTS_WORTH,
     )

@@ -14,16 +14,26 @@ from functools import cached_property
 from typing import TypeVar, assert_never
 
 from dpsql.about import VERSION
+from dpsql.answer import (
+    Answer,
+    CellError,
+    budget_answer,
+    catalog_answer,
+    cell_error,
+    done,
+    notices_about,
+    rows_answer,
+    text_answer,
+    type_text,
+)
 from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.rows import CatalogTable
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
 from dpsql.errors import Error
-from dpsql.exact import Row
 from dpsql.explain import Explanation, explain
-from dpsql.ledger.base import Asked, Balance, Claim
+from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
 from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
@@ -34,7 +44,7 @@ from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.runs import Job, Ticket
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, View
-from dpsql.settings import SessionSettings, Settings
+from dpsql.settings import SessionSettings
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
@@ -51,7 +61,7 @@ from dpsql.sql.commands import (
 from dpsql.sql.parse import Parameter, literal
 from dpsql.sql.render_rows import render_source
 from dpsql.state import new_state, plain_name
-from dpsql.types import TEXT, Type
+from dpsql.types import TEXT
 
 __all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
 
@@ -62,28 +72,6 @@ KEPT = 256
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
-
-
-@dataclass(frozen=True)
-class CellError:
-    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
-
-    stderr: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`loss` is what this statement was charged: nothing where all its releases were paid for before."""
-
-    columns: tuple[OutputColumn, ...]
-    rows: list[Row]
-    errors: list[tuple[CellError | None, ...]]
-    loss: Loss = NO_LOSS
-    notices: tuple[str, ...] = ()
-    command: str = "SELECT"
-    settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
 
 
 def _now() -> dt.datetime:
@@ -99,8 +87,8 @@ class Session:
     timeout: float = TIMEOUT
 
     def __post_init__(self) -> None:
-        self._privacy = self.dataset.schema.privacy
         self._account = self.dataset.account(self.user)
+        self._privacy = self.dataset.privacy_of(self._account)
         self._state = new_state(self._privacy)
         self._ticket = Ticket()
         self._compiled: OrderedDict[object, Compiled] = OrderedDict()
@@ -129,28 +117,28 @@ class Session:
                 return self._query(sql, parameters)
             case SetCommand(name, value, local):
                 self._state = self._state.set(self._privacy, name, value, local)
-                return _done("SET")
+                return done("SET")
             case ResetCommand(name):
                 self._state = self._state.reset(self._privacy, name)
-                return _done("RESET")
+                return done("RESET")
             case ShowCommand(name):
                 return self._show(name)
             case ExplainCommand(inner, offset):
                 explained = self._within(sql, offset, lambda: self.explain(inner, parameters))
-                return _text_answer("QUERY PLAN", str(explained).splitlines())
+                return text_answer("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
-                return _catalog_answer(shows.columns(self._shown, plain_name(table)), "DESCRIBE")
+                return catalog_answer(shows.columns(self._shown, plain_name(table)), "DESCRIBE")
             case DescribeQueryCommand(inner, offset):
                 columns = self._within(sql, offset, lambda: self.describe(inner, parameters))
-                return _catalog_answer(shows.outputs([(c.name, _type_text(c)) for c in columns]), "DESCRIBE")
+                return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
             case TransactionCommand(step, savepoint):
                 self._state = self._state.step(step, savepoint)
-                return _done(step.value.removesuffix(" TO"))
+                return done(step.value.removesuffix(" TO"))
             case NothingCommand(tag):
-                return _done(tag)
+                return done(tag)
             case DiscardCommand():
                 self._state = new_state(self._privacy)
-                return _done("DISCARD ALL")
+                return done("DISCARD ALL")
             case _:
                 assert_never(command)
 
@@ -170,7 +158,7 @@ class Session:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
         compiled = self.compiled(sql, parameters)
         columns = self._outputs(compiled)
-        explained = explain(compiled, self.dataset.engine.name, [(c.name, _type_text(c)) for c in columns])
+        explained = explain(compiled, self.dataset.engine.name, [(c.name, type_text(c)) for c in columns])
         return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
 
     def _as_declared(self, sql: str) -> str:
@@ -211,16 +199,16 @@ class Session:
         compiled = self.compiled(sql, parameters)
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         public = [self._public(read) for read in compiled.reads]
-        releases, charged = self._releases(compiled, public)
+        releases, charged, receipts = self._releases(compiled, public)
         tables = public + released_tables(compiled, releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self.timeout)
         asked = len(compiled.errors) if compiled.errors else len(result.columns)
-        errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
+        errors = [tuple(cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
         if not compiled.errors:
             errors = [(None,) * asked for _ in result.rows]
         rows = [row[:asked] for row in result.rows]
-        notices = compiled.notices + _notices(rows, errors)
-        return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings)
+        notices = compiled.notices + notices_about(rows, errors)
+        return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts)
 
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:
@@ -228,17 +216,17 @@ class Session:
         found = find_catalog(self._shown, self._who, read.place, read.table)
         return public_table(read, found.rows if found is not None else ())
 
-    def _releases(self, compiled: Compiled, public: list[ReleasedTable]) -> tuple[dict[int, Release], Loss]:
+    def _releases(
+        self, compiled: Compiled, public: list[ReleasedTable]
+    ) -> tuple[dict[int, Release], Loss, tuple[Receipt, ...]]:
         """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones."""
         if not compiled.steps:
-            return {}, NO_LOSS
+            return {}, NO_LOSS, ()
         self.dataset.check_unchanged()
         self.dataset.runs.check(self._ticket)
         ready = self._filled(compiled.steps, public)
-        version = self.dataset.resolved.version
-        asked = [Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after) for s in compiled.steps]
         claims = self.dataset.ledger.purchase(
-            self._account, asked, compiled.statement, self.clock(), self.dataset.runs.admit
+            self._account, self._asked(compiled), self._statement(compiled), self.clock(), self.dataset.runs.admit
         )
         bodies: dict[int, bytes] = {}
         releases: dict[int, Release] = {}
@@ -247,7 +235,19 @@ class Session:
                 bodies[claim.release] = self._body(step, claim, compiled, releases, public, ready.get(place))
             releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
-        return releases, total(list(charged.values()))
+        receipts = tuple(dict.fromkeys(claim.receipt for claim in claims))
+        return releases, total(list(charged.values())), receipts
+
+    def _asked(self, compiled: Compiled) -> list[Asked]:
+        version = self.dataset.resolved.version
+        return [
+            Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after, s.calibrated.record)
+            for s in compiled.steps
+        ]
+
+    def _statement(self, compiled: Compiled) -> Statement:
+        settings, schema = compiled.settings, self.dataset.resolved.hash
+        return Statement(compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema)
 
     def _filled(self, steps: tuple[ReleaseStep, ...], public: list[ReleasedTable]) -> dict[int, Values]:
         """The holes that read no release: what is wrong with them is told before anything is charged."""
@@ -334,63 +334,18 @@ class Session:
     def _show(self, name: str) -> Answer:
         match name:
             case "budget":
-                return _budget_answer(self.budget())
+                return budget_answer(self.budget())
             case "tables":
-                return _catalog_answer(shows.tables(self.dataset.schema), "SHOW")
+                return catalog_answer(shows.tables(self.dataset.schema), "SHOW")
             case "schemas":
-                return _catalog_answer(shows.schemas(), "SHOW")
+                return catalog_answer(shows.schemas(), "SHOW")
             case "all":
-                return _rows_answer((("name", TEXT), ("setting", TEXT)), self._state.now.items(), "SHOW")
+                return rows_answer((("name", TEXT), ("setting", TEXT)), self._state.now.items(), "SHOW")
             case "session_authorization":
-                return _rows_answer(((name, TEXT),), [(self._account.name,)], "SHOW")
+                return rows_answer(((name, TEXT),), [(self._account.name,)], "SHOW")
             case _:
-                return _rows_answer(((name, TEXT),), [(self._state.now.show(name),)], "SHOW")
+                return rows_answer(((name, TEXT),), [(self._state.now.show(name),)], "SHOW")
 
 
 def _asks_for_the_time(sql: str) -> bool:
     return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
-
-
-def _cell_error(row: Row, bar: object) -> CellError | None:
-    if bar is None:
-        return None
-    stderr, low, high = (row[getattr(bar, place)] for place in ("stderr", "low", "high"))
-    return None if stderr is None else CellError(stderr, low, high)
-
-
-def _notices(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
-    """Noise wider than the value earns a notice; it says nothing that the answer does not."""
-    cells = wide = 0
-    for row, bars in zip(rows, errors, strict=True):
-        for value, bar in zip(row, bars, strict=True):
-            if bar is not None and isinstance(value, int | float):
-                cells += 1
-                wide += bar.stderr > abs(value)
-    if not wide:
-        return ()
-    return (f"the noise is wider than the value in {wide} of {cells} cells; a larger epsilon or coarser groups help",)
-
-
-def _type_text(column: OutputColumn) -> str:
-    return str(column.type) if column.type is not None else column.spelling.lower()
-
-
-def _done(command: str) -> Answer:
-    return Answer((), [], [], command=command)
-
-
-def _rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:
-    outputs = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in columns)
-    return Answer(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
-
-
-def _catalog_answer(table: CatalogTable, command: str) -> Answer:
-    return _rows_answer(table.columns, table.rows, command)
-
-
-def _text_answer(title: str, lines: list[str]) -> Answer:
-    return _rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
-
-
-def _budget_answer(balance: Balance) -> Answer:
-    return _rows_answer((("budget", TEXT),), [(line,) for line in str(balance).splitlines()], "SHOW")

@@ -1,22 +1,31 @@
-"""`dpsql account`: the owner resumes a suspended account, or verifies the ledger's chains."""
+"""`dpsql account`: the owner resumes a suspended account, or grants what the schema says."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from dpsql.cli.screen import Screen
-from dpsql.dataset import DATASET, account_of, dataset_account, open_books
+from dpsql.dataset import account_named, grant, open_books
 from dpsql.dbapi.address import read_address
+from dpsql.figures import short_up
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
-    with open_books(read_address(given.schema, None, {}).path) as (schema, ledger):
-        if given.action == "resume":
-            account = dataset_account(schema) if given.name == DATASET else account_of(schema, given.name)
-            ledger.resume(account)
-            screen.print(f'the account "{account.name}" may ask again')
-            return
-        names = [analyst.name for analyst in schema.analysts]
-        for account in [dataset_account(schema), *(account_of(schema, name) for name in names)]:
-            ledger.verify_chain(account)
-            screen.print(f'the chain of "{account.name}" is whole: {len(ledger.entries(account))} entries')
+    path = read_address(given.schema, None, {}).path
+    if given.action == "grant":
+        _grant(path, given.name, screen)
+        return
+    with open_books(path) as (schema, ledger):
+        account = account_named(schema, given.name)
+        ledger.resume(account)
+        screen.print(f'the account "{account.name}" may ask again')
+
+
+def _grant(path: Path, name: str, screen: Screen) -> None:
+    account, receipt = grant(path, name)
+    terms = f"epsilon {short_up(account.epsilon)}, delta {short_up(account.delta)}, {account.composition.value}"
+    if receipt is None:
+        screen.print(f'the budget of "{name}" stands in the ledger as the schema has it: {terms}')
+    else:
+        screen.print(f'the budget of "{name}" is now {terms}; receipt {receipt}')

@@ -97,7 +97,15 @@ def _add_account(commands: _Commands[argparse.ArgumentParser]) -> None:
     resume = _command(actions, "resume", "let an account ask again that was suspended after failed runs")
     _add_schema(resume)
     resume.add_argument("name", metavar="NAME", help="an analyst of the schema, or dataset")
-    _add_schema(_command(actions, "verify", "check that the ledger's chains of charges are whole"))
+    more = """
+        A budget that is raised in the schema counts only once it is recorded here, as an entry in the ledger. What was
+        spent stays spent.
+
+          dpsql account grant clinic.yaml ana
+        """
+    grant = _command(actions, "grant", "record the budget that the schema now gives to an account", more)
+    _add_schema(grant)
+    grant.add_argument("name", metavar="NAME", help="an analyst or group of the schema, or dataset")
 
 
 def _add_verify(commands: _Commands[argparse.ArgumentParser]) -> None:

@@ -1,24 +1,27 @@
 """The store of releases: who has paid for which, and the one body of each. Law: a charge buys one release.
 
 `paid` is charged; `bound` has the values of its holes; `stored` has its body, and only what was read back from
-here is delivered; `void` was paid for a data version that can no longer be read.
+here is delivered; `void` was paid for a data version that can no longer be read, or is past its owner's retention.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
-from typing import Any
 
 from dpsql.errors import InternalError, StaleData
-from dpsql.ledger.base import Asked
-from dpsql.ledger.chain import figures, read_loss
+from dpsql.ledger.base import Asked, Charge, OwnRelease, Receipt
+from dpsql.ledger.database import Row, Transaction, one
+from dpsql.ledger.units import figures, one_spelling, read_loss
 from dpsql.privacy.loss import Loss
 
 Errors = tuple[Fraction, ...]
+
+_MOST_OWN = 64
+"""Releases that are looked at for a derivation, the latest first."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,27 @@ class Found:
     loss: Loss
     errors: Errors
     stored: bool
+    mechanisms: str
 
 
-def find_or_insert(db: sqlite3.Connection, account: str, asked: Asked) -> Found:
+def find_own(db: Transaction, account: str, asked: Asked) -> Found | None:
+    """The best of the account's own releases that serves."""
+    own = [found for found in _of_plan(db, asked, account) if _serves(found, asked)]
+    return min(own, key=lambda f: (not f.stored, _relative(f.errors, asked.errors), f.release), default=None)
+
+
+def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime) -> Found:
     """The release for `asked`: one of the account's own, else an equal one of others, else a new one.
 
     Privacy: another's release serves only at exactly the asked loss and errors, so that the price of a
     question does not tell whether others have asked it (SOUNDNESS 9).
     """
-    own = [found for found in _of_plan(db, asked, account) if _serves(found, asked)]
-    if own:
-        return min(own, key=lambda found: (not found.stored, _relative(found.errors, asked.errors), found.release))
+    own = find_own(db, account, asked)
+    if own is not None:
+        return own
     _require_readable(db, asked.version)
     equal = [f for f in _of_plan(db, asked) if (f.loss, f.errors) == (asked.loss, asked.errors)]
-    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or _insert(db, asked)
+    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or _insert(db, asked, now)
 
 
 def _serves(found: Found, asked: Asked) -> bool:
@@ -65,100 +75,173 @@ def _relative(errors: Errors, asked: Errors) -> Fraction:
     return sum((mine / wanted for mine, wanted in zip(errors, asked, strict=True) if wanted), Fraction(0))
 
 
-def _of_plan(db: sqlite3.Connection, asked: Asked, payer: str | None = None) -> list[Found]:
-    rows = db.execute(
-        "SELECT id, epsilon, rho, delta, errors, state = 'stored' FROM release"
-        " WHERE plan = ?1 AND version = ?2 AND state <> 'void'"
-        " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM payment WHERE release = id AND account = ?3)) ORDER BY id",
-        (asked.plan, asked.version, payer),
-    )
-    found = [Found(id, read_loss(*loss), _read_errors(errors), bool(stored)) for id, *loss, errors, stored in rows]
+_FOUND = "SELECT id, epsilon, rho, delta, errors, state, mechanisms FROM release"
+
+
+def _of_plan(db: Transaction, asked: Asked, payer: str | None = None) -> list[Found]:
+    where, values = "plan = ? AND version = ? AND state <> 'void'", [asked.plan, asked.version]
+    if payer is not None:
+        where += " AND EXISTS (SELECT 1 FROM payment WHERE release = id AND account = ?)"
+        values.append(payer)
+    found = [_read_found(row) for row in db.rows(f"{_FOUND} WHERE {where} ORDER BY id", *values)]
     if any(len(other.errors) != len(asked.errors) for other in found):
         raise InternalError("one plan has two numbers of bundles")
     return found
 
 
-def _insert(db: sqlite3.Connection, asked: Asked) -> Found:
-    cursor = db.execute(
-        "INSERT INTO release (plan, version, epsilon, rho, delta, errors) VALUES (?, ?, ?, ?, ?, ?)",
-        (asked.plan, asked.version, *figures(asked.loss), _errors_json(asked.errors)),
+def _read_found(row: Row) -> Found:
+    id, epsilon, rho, delta, errors, state, mechanisms = row
+    return Found(id, read_loss(epsilon, rho, delta), read_errors(errors), state == "stored", mechanisms)
+
+
+def _insert(db: Transaction, asked: Asked, now: datetime) -> Found:
+    mechanisms = one_spelling(json.loads(asked.mechanisms))
+    ((id,),) = db.rows(
+        "INSERT INTO release (plan, version, epsilon, rho, delta, mechanisms, errors, rows_of, shape, at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        *(asked.plan, asked.version, *figures(asked.loss), mechanisms, _errors_json(asked.errors)),
+        *(asked.rows, asked.shape, now.isoformat()),
     )
-    assert cursor.lastrowid is not None
-    return Found(cursor.lastrowid, asked.loss, asked.errors, stored=False)
+    return Found(id, asked.loss, asked.errors, stored=False, mechanisms=mechanisms)
 
 
 def _errors_json(errors: Errors) -> str:
     return json.dumps([str(error) for error in errors])
 
 
-def _read_errors(text: str) -> Errors:
+def read_errors(text: str) -> Errors:
     return tuple(Fraction(error) for error in json.loads(text))
 
 
-def _require_readable(db: sqlite3.Connection, version: int) -> None:
+def _require_readable(db: Transaction, version: int) -> None:
     """Before the charge: what is bought can be run. Asked whether or not others' release would serve."""
-    row = db.execute("SELECT readable FROM version WHERE number = ?", (version,)).fetchone()
-    if row != (1,):
+    if one(db, "SELECT readable FROM version WHERE number = ?", version) != (1,):
         raise StaleData(f"data version {version} can no longer be read", hint="Ask again, on the current version.")
 
 
-def unpaid(db: sqlite3.Connection, release: int, accounts: Iterable[str]) -> list[str]:
-    rows = db.execute("SELECT account FROM payment WHERE release = ?", (release,))
-    paid = {account for (account,) in rows}
+# --- who has paid ----------------------------------------------------------------------------------------------------
+
+
+def unpaid(db: Transaction, release: int, accounts: Iterable[str]) -> list[str]:
+    paid = {account for (account,) in db.rows("SELECT account FROM payment WHERE release = ?", release)}
     return [account for account in accounts if account not in paid]
 
 
-def pay(db: sqlite3.Connection, release: int, account: str, entry: int) -> None:
+def pay(db: Transaction, release: int, account: str, entry: int) -> None:
     """Privacy: (release, account) is unique, so no account pays twice or is served unpaid."""
-    db.execute("INSERT INTO payment VALUES (?, ?, ?)", (release, account, entry))
+    db.rows("INSERT INTO payment VALUES (?, ?, ?)", release, account, entry)
 
 
-def read_body(db: sqlite3.Connection, release: int) -> bytes | None:
+def receipt_of(db: Transaction, release: int, account: str) -> Receipt:
+    row = one(
+        db,
+        "SELECT number, hash FROM payment JOIN entry ON entry.account = payment.account AND number = payment.entry"
+        " WHERE payment.release = ? AND payment.account = ?",
+        release,
+        account,
+    )
+    if row is None:
+        raise InternalError("a release is served that was not paid for")
+    return Receipt(account, *row)
+
+
+def owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Charge]]:
+    """What a member has paid for and a parent has not: release, the member's entry, and the charge."""
+    rows = db.rows(
+        "SELECT id, entry, plan, version, epsilon, rho, delta, mechanisms FROM payment JOIN release ON release = id"
+        " WHERE account = ? AND NOT EXISTS"
+        " (SELECT 1 FROM payment AS other WHERE other.release = id AND other.account = ?) ORDER BY id",
+        member,
+        parent,
+    )
+    return [
+        (id, entry, Charge(plan, version, read_loss(*loss), mechanisms))
+        for id, entry, plan, version, *loss, mechanisms in rows
+    ]
+
+
+def own_stored(db: Transaction, account: str, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
+    """Privacy: only what this account has paid for, of this data version (SOUNDNESS 9)."""
+    marks = ", ".join("?" for _ in rows)
+    found = db.rows(
+        "SELECT shape, body, errors, at, number, hash FROM release JOIN payment ON payment.release = id"
+        " JOIN entry ON entry.account = payment.account AND number = payment.entry"
+        f" WHERE rows_of IN ({marks}) AND version = ? AND state = 'stored' AND payment.account = ?"
+        f" ORDER BY id DESC LIMIT {_MOST_OWN}",
+        *rows,
+        version,
+        account,
+    )
+    return tuple(
+        OwnRelease(
+            shape, bytes(body), read_errors(errors), datetime.fromisoformat(at), Receipt(account, number, hashed)
+        )
+        for shape, body, errors, at, number, hashed in found
+    )
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def read_body(db: Transaction, release: int) -> bytes | None:
     """The stored body; None if there is none yet."""
     body, _ = _read_release(db, release)
     return body
 
 
-def bind_holes(db: sqlite3.Connection, release: int, holes: bytes) -> None:
+def bind_holes(db: Transaction, release: int, holes: bytes) -> None:
     """Keep the first values that were bound."""
-    db.execute(
+    db.rows(
         "UPDATE release SET holes = COALESCE(holes, ?), state = CASE state WHEN 'paid' THEN 'bound' ELSE state END"
         " WHERE id = ? AND state <> 'void'",
-        (holes, release),
+        holes,
+        release,
     )
 
 
-def read_holes(db: sqlite3.Connection, release: int) -> bytes:
+def read_holes(db: Transaction, release: int) -> bytes:
     _, holes = _read_release(db, release)
     if holes is None:
         raise StaleData("the data version of this release can no longer be read", hint="Ask again.")
     return holes
 
 
-def store(db: sqlite3.Connection, release: int, body: bytes, errors: Errors | None) -> None:
+def store(db: Transaction, release: int, body: bytes, errors: Errors | None) -> None:
     """Keep the first body; a release that is void keeps none."""
-    db.execute(
+    db.rows(
         "UPDATE release SET body = ?, errors = COALESCE(?, errors), state = 'stored'"
         " WHERE id = ? AND body IS NULL AND state <> 'void'",
-        (body, None if errors is None else _errors_json(errors), release),
+        body,
+        None if errors is None else _errors_json(errors),
+        release,
     )
 
 
-def read_stored(db: sqlite3.Connection, release: int) -> bytes:
+def read_stored(db: Transaction, release: int) -> bytes:
     body = read_body(db, release)
     if body is None:
         raise StaleData("the data version of this release can no longer be read", hint="Ask again.")
     return body
 
 
-def _read_release(db: sqlite3.Connection, release: int) -> tuple[bytes | None, bytes | None]:
-    row: Any = db.execute("SELECT body, holes FROM release WHERE id = ?", (release,)).fetchone()
+def _read_release(db: Transaction, release: int) -> tuple[bytes | None, bytes | None]:
+    row = one(db, "SELECT body, holes FROM release WHERE id = ?", release)
     if row is None:
         raise InternalError(f"there is no release {release}")
-    return row[0], row[1]
+    body, holes = (None if value is None else bytes(value) for value in row)
+    return body, holes
 
 
-def void(db: sqlite3.Connection, version: int) -> None:
+def void(db: Transaction, version: int) -> None:
     """Releases that were never stored are lost with their version; stored ones need no data, and stay."""
-    db.execute("UPDATE version SET readable = 0 WHERE number = ?", (version,))
-    db.execute("UPDATE release SET state = 'void' WHERE version = ? AND body IS NULL", (version,))
+    db.rows("UPDATE version SET readable = 0 WHERE number = ?", version)
+    db.rows("UPDATE release SET state = 'void' WHERE version = ? AND body IS NULL", version)
+
+
+def drop(db: Transaction, before: datetime) -> int:
+    """Drop the stored bodies that were charged before a time. Who asks again pays again; payments and entries stay."""
+    dropped = db.rows(
+        "UPDATE release SET body = NULL, state = 'void' WHERE state = 'stored' AND at < ? RETURNING id",
+        before.isoformat(),
+    )
+    return len(dropped)

@@ -1,7 +1,8 @@
 """What a ledger is asked and what it answers. Law: pay first, durably, once for each release; no refunds.
 
-An account may lose its budget and no more. The dataset's account is the parent of all others: a release
-that nobody has paid for yet is charged to the analyst and to the dataset, in one transaction.
+An account may lose its budget and no more. Accounts form a tree: the dataset's is above all others, and groups may
+stand between. A release that nobody has paid for yet is charged to the analyst and to all above her, in one
+transaction; one that others have paid for, to those of them who have not.
 """
 
 from __future__ import annotations
@@ -9,12 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from fractions import Fraction
 from typing import Protocol
 
-from dpsql.figures import short_down, short_left, short_up
-from dpsql.privacy.accounting import Spent
+from dpsql.ledger.accounts import Account, Balance, Failures, Terms
+from dpsql.privacy.filters import Cost, Spent
 from dpsql.privacy.loss import Loss
+
+__all__ = [
+    "Account",
+    "Admit",
+    "Asked",
+    "Balance",
+    "Binding",
+    "Charge",
+    "Claim",
+    "Entry",
+    "Failures",
+    "Finding",
+    "Kind",
+    "Ledger",
+    "OwnRelease",
+    "Quote",
+    "Receipt",
+    "Statement",
+    "Stored",
+    "Terms",
+    "Version",
+    "admit_all",
+]
 
 
 @dataclass(frozen=True)
@@ -28,16 +53,17 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Account:
-    """Who pays, and the budget: the most that may be lost."""
+class Statement:
+    """What is charged for: its text, the (epsilon, delta) that it asks for, and the hash of the schema that it means.
 
-    name: str
-    epsilon: Fraction
-    delta: Fraction
+    `conversion` is the part of its delta that is for the conversion from rho.
+    """
 
-    def __post_init__(self) -> None:
-        if not self.name or self.epsilon <= 0 or not 0 <= self.delta < 1:
-            raise ValueError("an account has a name, an epsilon above 0 and a delta in [0, 1)")
+    text: str
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    conversion: Fraction = Fraction(0)
+    schema: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,7 +71,8 @@ class Asked:
     """One release that a statement wants.
 
     `plan` is a hash of the canonical plan with its bounds and caps, without epsilon; `errors` is the
-    noise of each bundle in the units of its values, smaller is better, of one length for one plan.
+    noise of each bundle in the units of its values, smaller is better, of one length for one plan. `mechanisms` is the
+    text from which the loss can be worked out again. `rows` and `shape` tell what else could be derived from it.
     """
 
     plan: str
@@ -53,6 +80,21 @@ class Asked:
     loss: Loss
     errors: tuple[Fraction, ...]
     after: tuple[int, ...] = ()  # places, in the same statement, of the releases that fill its holes
+    mechanisms: str = "[]"
+    rows: str = ""
+    shape: str = ""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the holder of an answer can show: the entry of her own account by which it was paid."""
+
+    account: str
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.account}/{self.number}/{self.hash}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +111,33 @@ class Claim:
     charged: bool
     loss: Loss
     errors: tuple[Fraction, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What one `Asked` would become: the account's own release, for nothing, or one at this loss.
+
+    Privacy: it looks at the account's own payments only, so it tells nothing of what others have asked.
+    """
+
+    loss: Loss
+    receipt: Receipt | None  # None: it has to be paid for
+
+    @property
+    def paid(self) -> bool:
+        return self.receipt is not None
+
+
+@dataclass(frozen=True)
+class OwnRelease:
+    """A stored release that an account has paid for."""
+
+    shape: str
+    body: bytes
+    errors: tuple[Fraction, ...]
+    at: datetime  # of the charge
+    receipt: Receipt
 
 
 Admit = Callable[[Sequence[Claim]], None]
@@ -79,6 +148,16 @@ def admit_all(claims: Sequence[Claim]) -> None:
     pass
 
 
+class Kind(Enum):
+    """What an entry records: that an account was opened, its terms were changed, it was charged, or it took over what
+    a new member had paid for."""
+
+    OPENED = "opened"
+    CHANGED = "changed"
+    CHARGE = "charge"
+    JOINED = "joined"
+
+
 @dataclass(frozen=True)
 class Charge:
     """A release as an entry names it: by its plan, not by its number, which would count others' releases."""
@@ -86,23 +165,28 @@ class Charge:
     plan: str
     version: int
     loss: Loss
+    mechanisms: str
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One charged statement in an account's chain. It tells nothing of rows, durations or outcomes.
+    """One act in an account's chain. It tells nothing of rows, durations or outcomes.
 
-    `by` is the account that asked (in the dataset's chain, an analyst's); `budget` the account's at that
-    time; `spent` the account's sum, this entry included; `hash` is over everything else.
+    `by` is the account that asked (in a parent's chain, an analyst's) or that joined; `terms` are the account's from
+    this entry on; `cost` is what the charges add, `spent` the account's sum, this entry included; `hash` is over
+    everything else.
     """
 
     account: str
     number: int
+    kind: Kind
     at: datetime
     by: str
-    statement: str
-    budget: Account
+    statement: Statement
+    binding: Binding
+    terms: Terms
     charges: tuple[Charge, ...]
+    cost: Cost
     spent: Spent
     nonce: bytes
     previous: str
@@ -112,6 +196,26 @@ class Entry:
     def losses(self) -> tuple[Loss, ...]:
         return tuple(charge.loss for charge in self.charges)
 
+    @property
+    def receipt(self) -> Receipt:
+        return Receipt(self.account, self.number, self.hash)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a ledger that does not fit; without a number it is about a whole chain, without an account about
+    the ledger."""
+
+    account: str | None
+    number: int | None
+    what: str
+
+    def __str__(self) -> str:
+        if self.account is None:
+            return self.what
+        number = "" if self.number is None else f" {self.number}"
+        return f'"{self.account}"{number}: {self.what}'
+
 
 @dataclass(frozen=True)
 class Version:
@@ -120,64 +224,21 @@ class Version:
     number: int
     identity: str
     facts: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
-class Balance:
-    """One account's own figures.
+class Stored:
+    """A release as the owner lists it: which statement asked for it first, when, and who has paid."""
 
-    `pure_epsilon` is the sum of the pure losses, None once a loss was not pure. `spent_epsilon` is all
-    that was lost, as one epsilon at the account's delta; `left_epsilon` the rest of the budget, which is
-    less than a Gaussian release may ask for, since rho adds up and its epsilon grows more slowly.
-    """
-
-    account: str
-    epsilon: Fraction
-    delta: Fraction
-    pure_epsilon: Fraction | None
-    spent_rho: Fraction
-    limit_rho: Fraction
-    spent_delta: Fraction
-    limit_delta: Fraction
-    spent_epsilon: Fraction
-    left_epsilon: Fraction
-    fraction_left: Fraction
-    charges: int
-
-    def __str__(self) -> str:
-        return "\n".join(_lines(self))
-
-
-@dataclass(frozen=True)
-class Failures:
-    """Failed runs that are counted against an account; it is suspended by as many as `suspending`."""
-
-    counted: int
-    suspending: int
-
-    @property
-    def suspended(self) -> bool:
-        return self.counted >= self.suspending
-
-    def __str__(self) -> str:
-        return f"{self.counted} of {self.suspending}" + (", suspended" if self.suspended else "")
-
-
-def _lines(balance: Balance) -> list[str]:
-    charges = "1 charge" if balance.charges == 1 else f"{balance.charges} charges"
-    lines = [
-        f'account "{balance.account}": {charges}',
-        f"budget: epsilon {short_down(balance.epsilon)}, delta {short_down(balance.delta)}",
-        f"spent:  epsilon {short_up(balance.spent_epsilon)}",
-        f"left:   epsilon {short_left(balance.left_epsilon, balance.epsilon)}"
-        f" ({short_left(100 * balance.fraction_left, Fraction(100))} %)",
-    ]
-    if balance.limit_rho:
-        lines[2] += (
-            f"; rho {short_up(balance.spent_rho)} of {short_down(balance.limit_rho)}"
-            f"; delta of selections {short_up(balance.spent_delta)} of {short_down(balance.limit_delta)}"
-        )
-    return lines
+    release: int
+    version: int
+    at: datetime
+    state: str
+    statement: str
+    payers: tuple[str, ...]
+    loss: Loss
+    size: int
 
 
 class Ledger(Protocol):
@@ -189,8 +250,12 @@ class Ledger(Protocol):
         ...
 
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: str, now: datetime, admit: Admit = admit_all
+        self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit = admit_all
     ) -> tuple[Claim, ...]: ...
+
+    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]: ...
+
+    def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]: ...
 
     def bind_holes(self, release: int, holes: bytes) -> bytes: ...
 
@@ -208,9 +273,19 @@ class Ledger(Protocol):
 
     def balance(self, account: Account) -> Balance: ...
 
-    def entries(self, account: Account) -> tuple[Entry, ...]: ...
+    def accounts(self) -> tuple[str, ...]: ...
 
-    def verify_chain(self, account: Account) -> None: ...
+    def entries(self, account: str) -> tuple[Entry, ...]: ...
+
+    def verify(self) -> tuple[Finding, ...]: ...
+
+    def adopt(self, now: datetime, schema: str) -> None: ...
+
+    def grant(self, account: Account, now: datetime, schema: str) -> Entry | None: ...
+
+    def answers(self) -> tuple[Stored, ...]: ...
+
+    def drop_answers(self, before: datetime) -> int: ...
 
     def register_version(self, identity: str, facts: str, *, first: bool = False) -> int: ...
 

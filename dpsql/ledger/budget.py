@@ -2,129 +2,203 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 
-from dpsql.errors import BudgetExceeded
+from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError
 from dpsql.figures import short_down, short_left, short_up
-from dpsql.ledger.base import Account, Balance
-from dpsql.privacy.accounting import Limits, Spent, epsilon_from, limits, rho_from
+from dpsql.ledger.base import Account, Balance, Statement, Terms
+from dpsql.privacy.accounting import epsilon_from, rho_from
+from dpsql.privacy.filters import Composition, Cost, Spent, admit, cost_of, lost, part_left
 from dpsql.privacy.loss import UNIT, Loss
 
 FREE = "Asking a question again that was answered before is free."
 
 
-def limits_of(account: Account) -> Limits:
-    return limits(account.epsilon, account.delta)
-
-
 def balance_of(account: Account, spent: Spent, charges: int) -> Balance:
-    most = limits_of(account)
-    lost = _lost(account, spent)
+    most = account.terms.limits
+    # There is no figure if the owner has lowered delta to 0 after Gaussian releases: nothing is left then.
+    gone = lost(most, spent, conversion_delta(account))
+    gone = account.epsilon if gone is None else gone
     return Balance(
         account=account.name,
-        epsilon=account.epsilon,
-        delta=account.delta,
-        pure_epsilon=spent.epsilon,
-        spent_rho=spent.rho,
-        limit_rho=most.rho,
-        spent_delta=spent.delta,
-        limit_delta=most.delta,
-        spent_epsilon=lost,
-        left_epsilon=max(Fraction(0), account.epsilon - lost),
-        fraction_left=_fraction_left(most, spent),
+        terms=account.terms,
+        spent=spent,
+        spent_epsilon=gone,
+        left_epsilon=max(Fraction(0), account.epsilon - gone),
+        fraction_left=part_left(most, spent, gone),
         charges=charges,
     )
 
 
-def _lost(account: Account, spent: Spent) -> Fraction:
-    """All that was lost as one epsilon: the smaller of the two figures that the filters prove."""
-    figures = [] if spent.epsilon is None else [spent.epsilon]
-    if conversion_delta(account) > 0:
-        figures.append(epsilon_from(spent.rho, conversion_delta(account)))
-    # Neither figure exists if the owner has lowered delta to 0 after Gaussian releases: nothing is left then.
-    return min(figures, default=account.epsilon)
-
-
 def conversion_delta(account: Account) -> Fraction:
     """The part of the account's delta that is kept for the conversion of rho."""
-    return account.delta - limits_of(account).delta
+    if account.composition is not Composition.ZCDP:
+        return Fraction(0)
+    return account.delta - account.terms.limits.delta
 
 
-def _fraction_left(most: Limits, spent: Spent) -> Fraction:
-    """Of the filter that has more to give: the part of it that is not yet spent."""
-    pure = Fraction(0) if spent.epsilon is None else 1 - spent.epsilon / most.epsilon
-    if not most.rho:
-        return max(Fraction(0), pure)
-    concentrated = 1 - max(spent.rho / most.rho, spent.delta / most.delta)
-    return max(Fraction(0), pure, concentrated)
+# --- refusals --------------------------------------------------------------------------------------------------------
 
 
-def refuse_account(account: Account, spent: Spent, loss: Loss, releases: int) -> BudgetExceeded:
+def refuse_account(account: Account, spent: Spent, cost: Cost, statement: Statement, releases: int) -> BudgetExceeded:
     """The refusal that an account's own budget makes; its figures are that account's alone."""
-    most = limits_of(account)
-    if loss.epsilon is not None and not loss.delta and spent.epsilon is not None:
-        return _refuse_pure(account, loss.epsilon, spent.epsilon, releases)
-    if not most.rho:
+    most, loss = account.terms.limits, cost.loss
+    pure = loss.epsilon is not None and not loss.delta
+    if pure and spent.epsilon is not None:
+        assert loss.epsilon is not None
+        left = account.epsilon - spent.epsilon
+        fits = _fitting(account, spent, cost, statement, releases)
+        return _refusal(account, "asks for epsilon", loss.epsilon, left, fits)
+    if not account.delta:
         return BudgetExceeded(
             f'the budget of "{account.name}" has a delta of 0, so all of its charges must be pure',
             hint=f"SET delta = 0, and group by columns with declared values. {FREE}",
         )
-    if spent.delta + loss.delta > most.delta:
-        return _refuse_delta(account, loss.delta, spent.delta, most.delta)
-    return _refuse_rho(account, loss, spent.rho, most.rho)
-
-
-def _refuse_pure(account: Account, asked: Fraction, spent: Fraction, releases: int) -> BudgetExceeded:
-    left = account.epsilon - spent
-    # The parts of a statement's epsilon round up, one by one, to the ledger's unit.
-    fits = left if releases == 1 else left - Fraction(releases, UNIT)
-    setting = "epsilon", short_left(fits, account.epsilon)
-    return _refusal(account, "asks for epsilon", short_up(asked), short_left(left, account.epsilon), setting)
-
-
-def _refuse_delta(account: Account, asked: Fraction, spent: Fraction, limit: Fraction) -> BudgetExceeded:
-    left = short_left(limit - spent, limit)
-    # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
-    return _refusal(account, "asks for a selection delta of", short_up(asked), left, ("delta", left))
-
-
-def _refuse_rho(account: Account, loss: Loss, spent: Fraction, limit: Fraction) -> BudgetExceeded:
-    delta, asked = conversion_delta(account), loss.rho
-    if loss.epsilon is None:
-        fits = _fitting_epsilon(limit - spent, delta)
-    else:  # the rho of Laplace noise grows with the square of epsilon
-        fits = loss.epsilon * Fraction(math.isqrt(int((limit - spent) / asked * 10**12)), 10**6)
-    setting = "epsilon", short_left(fits, account.epsilon)
-    counts, left = epsilon_from(asked, delta), account.epsilon - epsilon_from(spent, delta)
+    if _short_of_delta(account, spent, cost):
+        return _refuse_delta(account, spent, cost)
+    fits = _fitting(account, spent, cost, statement, releases)
+    if most.composition is not Composition.ZCDP:
+        gone = lost(most, spent, Fraction(0)) or Fraction(0)
+        return _refusal(account, "counts as epsilon", cost.epsilon or statement.epsilon, account.epsilon - gone, fits)
+    delta = conversion_delta(account)
+    counts, left = epsilon_from(loss.rho, delta), account.epsilon - epsilon_from(spent.rho, delta)
     if Fraction(short_up(counts)) > Fraction(short_left(left, account.epsilon)):
-        return _refusal(account, "counts as epsilon", short_up(counts), short_left(left, account.epsilon), setting)
+        return _refusal(account, "counts as epsilon", counts, left, fits)
     # Too near to each other for three digits of epsilon: say it in rho, where the filter adds.
-    return _refusal(account, "asks for rho", short_up(asked), short_left(limit - spent, limit), setting)
+    return _refusal(account, "asks for rho", loss.rho, most.rho - spent.rho, fits, most.rho)
 
 
-def _fitting_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
-    """A short epsilon with rho_from(epsilon, delta) <= rho, or 0.
-
-    It fits a statement whose own delta for the conversion is at most `delta`: less delta, less rho.
-    """
-    if rho <= 0:
-        return Fraction(0)
-    epsilon = Fraction(short_down(epsilon_from(rho, delta)))
-    return epsilon if rho_from(epsilon, delta) <= rho else epsilon * Fraction(99, 100)
-
-
-def _refusal(account: Account, verb: str, asked: str, left: str, setting: tuple[str, str]) -> BudgetExceeded:
-    name, value = setting
+def _refusal(
+    account: Account, verb: str, asked: Fraction, left: Fraction, fits: str, whole: Fraction | None = None
+) -> BudgetExceeded:
+    shown = short_left(left, whole or account.epsilon)
     return BudgetExceeded(
-        f'the statement {verb} {asked}, but only {left} of the budget of "{account.name}" is left',
-        hint=FREE if value == "0" else f"A smaller charge may fit: SET {name} = {value}. {FREE}",
+        f'the statement {verb} {short_up(asked)}, but only {shown} of the budget of "{account.name}" is left',
+        hint=FREE if fits == "0" else f"A smaller charge may fit: SET epsilon = {fits}. {FREE}",
     )
 
 
-def refuse_dataset() -> BudgetExceeded:
-    """The refusal that the dataset's budget makes.
+def _short_of_delta(account: Account, spent: Spent, cost: Cost) -> bool:
+    if account.composition is Composition.ZCDP:
+        return spent.delta + cost.loss.delta > account.terms.limits.delta
+    return spent.basic_delta + cost.delta > account.terms.limits.delta
+
+
+def _refuse_delta(account: Account, spent: Spent, cost: Cost) -> BudgetExceeded:
+    most = account.terms.limits.delta
+    if account.composition is Composition.ZCDP:
+        verb, asked, left = "asks for a selection delta of", cost.loss.delta, most - spent.delta
+    else:
+        verb, asked, left = "asks for a delta of", cost.delta, most - spent.basic_delta
+    shown = short_left(left, most)
+    # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
+    return BudgetExceeded(
+        f'the statement {verb} {short_up(asked)}, but only {shown} of the budget of "{account.name}" is left',
+        hint=FREE if shown == "0" else f"A smaller charge may fit: SET delta = {shown}. {FREE}",
+    )
+
+
+def _fitting(account: Account, spent: Spent, cost: Cost, statement: Statement, releases: int) -> str:
+    """The largest epsilon, in three digits, at which the same statement would be granted; "0" if there is none.
+
+    A statement at another epsilon is charged no more than its share of it: of Laplace noise the epsilon, of Gaussian
+    noise the rho, as this one's cost is to its epsilon. The parts of a statement round up, one by one, to the ledger's
+    unit.
+    """
+    slack = Fraction(releases, UNIT)
+    asked = statement.epsilon or cost.loss.epsilon or Fraction(0)
+    scaled = _pure_at(cost, asked, slack) if cost.loss.epsilon is not None else _gaussian_at(cost, statement, slack)
+    if scaled is None or asked <= 0:
+        return "0"
+    most = account.terms.limits
+
+    def fits(epsilon: Fraction) -> bool:
+        return admit(most, spent, scaled(epsilon)) is not None
+
+    low, high = Fraction(0), min(asked, account.epsilon)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    shown = short_left(low, account.epsilon)
+    return shown if shown != "0" and fits(Fraction(shown)) else "0"
+
+
+def _pure_at(cost: Cost, asked: Fraction, slack: Fraction) -> Callable[[Fraction], Cost]:
+    pure = cost.loss.epsilon or Fraction(0)
+
+    def scaled(epsilon: Fraction) -> Cost:
+        part = epsilon / asked
+        return cost_of(Loss(part * pure + slack, part**2 * cost.loss.rho + slack, cost.loss.delta))
+
+    return scaled
+
+
+def _gaussian_at(cost: Cost, statement: Statement, slack: Fraction) -> Callable[[Fraction], Cost] | None:
+    whole = rho_from(statement.epsilon, statement.conversion) if statement.conversion > 0 else Fraction(0)
+    if not whole:
+        return None
+
+    def scaled(epsilon: Fraction) -> Cost:
+        rho = cost.loss.rho / whole * rho_from(epsilon, statement.conversion)
+        return cost_of(replace(cost.loss, rho=rho + slack), epsilon, statement.conversion)
+
+    return scaled
+
+
+def refuse_shared() -> BudgetExceeded:
+    """The refusal that the budget of the dataset or of a group makes.
 
     Privacy: one fixed text, so that an analyst learns nothing of the figures of others (SOUNDNESS 9).
     """
-    return BudgetExceeded("the budget of the dataset does not cover this statement", hint=f"Ask the owner. {FREE}")
+    return BudgetExceeded(
+        "the budget that you share with others does not cover this statement", hint=f"Ask the owner. {FREE}"
+    )
+
+
+def require_policy(account: Account, statement: Statement) -> None:
+    """The owner's limits for one statement; they are settings, not figures of anybody."""
+    for name, asked, most in (
+        ("epsilon", statement.epsilon, account.largest_epsilon),
+        ("delta", statement.delta, account.largest_delta),
+    ):
+        if most is not None and asked > most:
+            raise BudgetExceeded(
+                f'the statement asks for {name} {short_up(asked)}, and "{account.name}" may ask for at most'
+                f" {short_down(most)} in one query",
+                hint=f"SET {name} = {short_down(most)}. {FREE}",
+            )
+
+
+def require_unexpired(account: Account, today: date) -> None:
+    if account.expires is not None and today >= account.expires:
+        raise AccessDenied(
+            f'the account "{account.name}" expired on {account.expires.isoformat()}', hint="Ask the owner."
+        )
+
+
+def refuse_terms(account: Account, recorded: Terms) -> IntegrityError:
+    """The schema grants what the owner has not recorded."""
+    changes = [
+        f"{name} {was} to {now}"
+        for name, was, now in (
+            ("epsilon", short_up(recorded.epsilon), short_up(account.epsilon)),
+            ("delta", short_up(recorded.delta), short_up(account.delta)),
+            ("composition", recorded.composition.value, account.composition.value),
+        )
+        if was != now
+    ]
+    return IntegrityError(
+        f'the schema changes the budget of "{account.name}" from {", ".join(changes)}, which is not recorded',
+        hint=f"Raising a budget is the owner's act: dpsql account grant SCHEMA {account.name}.",
+    )
+
+
+def refuse_joining(member: str, parent: str) -> BudgetExceeded:
+    """For the owner, who declared it: no analyst reads it."""
+    return BudgetExceeded(
+        f'the budget of "{parent}" does not cover what its new member "{member}" has been charged',
+        hint=f'A parent is charged the history of its members: raise its budget, or leave "{member}" out.',
+    )

@@ -1,117 +1,117 @@
-"""An account's entries as a chain of hashes, so that tampering shows.
+"""An account's entries as a chain of hashes, so that tampering shows; and the owner's chain through all of them.
 
-Each entry hashes its content, a 256-bit nonce and the hash of the one before; the account's row holds the number
-and the hash of the last. So an entry that is edited, dropped, moved or cut off at the end does not fit. Someone
-who can write the file and knows the format can make a new chain: receipts that the analysts hold (number, hash)
-show that. The sum of what was spent stands in the entries only, under their hashes.
-
-Losses are integers in units of 2^-80, as text: sums are exact, and SQLite's 64-bit integers would not hold them.
+Each entry hashes its content, which has a 256-bit nonce and the hash of the one before; the account's row holds the
+number and the hash of the last. So an entry that is edited, dropped, moved or cut off at the end does not fit. The
+journal is the owner's chain: one line for each entry of any account, in the order in which they were made, each with
+the hash of the line before; an account that is gone with all its entries is missed there. Someone who can write to the
+database and knows the format can make new chains: receipts that the analysts hold (number, hash) show that. The sum of
+what was spent stands in the entries only, under their hashes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger.base import Account, Charge, Entry
-from dpsql.ledger.budget import limits_of
-from dpsql.privacy.accounting import NOTHING, Spent, admit
-from dpsql.privacy.loss import UNIT, Loss, total
+from dpsql.errors import IntegrityError
+from dpsql.ledger.base import Binding, Charge, Entry, Kind, Statement, Terms
+from dpsql.ledger.database import Row, Transaction, one
+from dpsql.ledger.units import cost_figures, figures, one_spelling, read_cost, read_loss, read_spent, spent_figures
+from dpsql.privacy.filters import NOTHING, Composition, Spent
 
 
 @dataclass(frozen=True)
 class Head:
-    """The end of an account's chain."""
+    """The end of an account's chain; `terms` are None where it has no entry."""
 
     number: int
     hash: str
     spent: Spent
-
-
-def to_units(value: Fraction) -> str:
-    """A loss in units of 2^-80."""
-    units = value * UNIT
-    if units.denominator != 1:
-        raise InternalError("a loss is not a multiple of the ledger's unit")
-    return str(units.numerator)
-
-
-def from_units(text: str) -> Fraction:
-    return Fraction(int(text), UNIT)
-
-
-def figures(amount: Loss | Spent) -> list[str | None]:
-    epsilon = None if amount.epsilon is None else to_units(amount.epsilon)
-    return [epsilon, to_units(amount.rho), to_units(amount.delta)]
-
-
-def read_loss(epsilon: str | None, rho: str, delta: str) -> Loss:
-    return Loss(None if epsilon is None else from_units(epsilon), from_units(rho), from_units(delta))
-
-
-def _read_spent(epsilon: str | None, rho: str, delta: str) -> Spent:
-    return Spent(None if epsilon is None else from_units(epsilon), from_units(rho), from_units(delta))
+    terms: Terms | None = None
 
 
 def genesis(ledger: str, account: str) -> str:
     """What the first entry follows: a chain cannot be moved to another account or ledger."""
-    return _sha256(["dpsql ledger", ledger, account])
+    return _sha256(json.dumps(["dpsql ledger", ledger, account]))
 
 
-def _sha256(content: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _charges_json(charges: Sequence[Charge]) -> str:
-    return json.dumps([[charge.plan, charge.version, *figures(charge.loss)] for charge in charges])
+# --- entries as text -------------------------------------------------------------------------------------------------
 
 
-def digest(entry: Entry) -> str:
-    return _sha256(list(_columns(entry)[:-1]))
-
-
-def _columns(entry: Entry) -> tuple[Any, ...]:
-    return (
-        entry.account,
-        entry.number,
-        entry.at.isoformat(),
-        entry.by,
-        entry.statement,
-        str(entry.budget.epsilon),
-        str(entry.budget.delta),
-        _charges_json(entry.charges),
-        *figures(entry.spent),
-        entry.nonce.hex(),
-        entry.previous,
-        entry.hash,
+def write_entry(entry: Entry) -> str:
+    """All of an entry but its hash, as the text that is hashed."""
+    statement, terms = entry.statement, entry.terms
+    return json.dumps(
+        {
+            "account": entry.account,
+            "number": entry.number,
+            "kind": entry.kind.value,
+            "at": entry.at.isoformat(),
+            "by": entry.by,
+            "statement": {
+                "text": statement.text,
+                "sha256": _sha256(statement.text),
+                "epsilon": str(statement.epsilon),
+                "delta": str(statement.delta),
+                "conversion": str(statement.conversion),
+                "schema": statement.schema,
+            },
+            "binding": asdict(entry.binding),
+            "terms": [str(terms.epsilon), str(terms.delta), terms.composition.value, terms.parent],
+            "charges": [[c.plan, c.version, *figures(c.loss), json.loads(c.mechanisms)] for c in entry.charges],
+            "cost": cost_figures(entry.cost),
+            "spent": spent_figures(entry.spent),
+            "nonce": entry.nonce.hex(),
+            "previous": entry.previous,
+        },
+        sort_keys=True,
+        separators=(",", ":"),
     )
 
 
-def _read_entry(row: tuple[Any, ...]) -> Entry:
-    account, number, at, by, statement, epsilon, delta, charges, *spent, nonce, previous, hashed = row
+def read_entry(row: Row) -> Entry:
+    account, number, kind, content, hashed = row
     try:
-        return Entry(
-            account,
-            number,
-            datetime.fromisoformat(at),
-            by,
-            statement,
-            Account(account, Fraction(epsilon), Fraction(delta)),
-            tuple(Charge(plan, version, read_loss(*loss)) for plan, version, *loss in json.loads(charges)),
-            _read_spent(*spent),
-            bytes.fromhex(nonce),
-            previous,
-            hashed,
-        )
-    except (TypeError, ValueError) as error:
+        entry = _parse(json.loads(content), hashed)
+    except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         raise broken(account) from error
+    if (entry.account, entry.number, entry.kind.value) != (account, number, kind):
+        raise broken(account)
+    return entry
+
+
+def _parse(content: dict[str, Any], hashed: str) -> Entry:
+    asked = content["statement"]
+    epsilon, delta, conversion = (Fraction(asked[name]) for name in ("epsilon", "delta", "conversion"))
+    most_epsilon, most_delta, composition, parent = content["terms"]
+    return Entry(
+        account=content["account"],
+        number=content["number"],
+        kind=Kind(content["kind"]),
+        at=datetime.fromisoformat(content["at"]),
+        by=content["by"],
+        statement=Statement(asked["text"], epsilon, delta, conversion, asked["schema"]),
+        binding=Binding(**content["binding"]),
+        terms=Terms(Fraction(most_epsilon), Fraction(most_delta), Composition(composition), parent),
+        charges=tuple(
+            Charge(plan, version, read_loss(*loss), one_spelling(mechanisms))
+            for plan, version, *loss, mechanisms in content["charges"]
+        ),
+        cost=read_cost(content["cost"]),
+        spent=read_spent(content["spent"]),
+        nonce=bytes.fromhex(content["nonce"]),
+        previous=content["previous"],
+        hash=hashed,
+    )
 
 
 def broken(account: str) -> IntegrityError:
@@ -121,63 +121,60 @@ def broken(account: str) -> IntegrityError:
     )
 
 
-def read_entries(db: sqlite3.Connection, account: str) -> Iterator[Entry]:
-    rows = db.execute("SELECT * FROM entry WHERE account = ? ORDER BY number", (account,))
-    return (_read_entry(row) for row in rows)
+# --- reading and appending -------------------------------------------------------------------------------------------
 
 
-def read_head(db: sqlite3.Connection, ledger: str, account: str) -> Head:
+def read_entries(db: Transaction, account: str) -> Iterator[Entry]:
+    return map(read_entry, db.rows("SELECT * FROM entry WHERE account = ? ORDER BY number", account))
+
+
+def accounts(db: Transaction) -> tuple[str, ...]:
+    """All that have or had an entry."""
+    found = db.rows("SELECT name FROM account UNION SELECT account FROM entry UNION SELECT account FROM journal")
+    return tuple(sorted(name for (name,) in found))
+
+
+def read_head(db: Transaction, ledger: str, account: str) -> Head:
     """The end of the chain, after checking that the account's row and the last entry agree."""
-    row = db.execute("SELECT entries, head FROM account WHERE name = ?", (account,)).fetchone()
-    last = db.execute("SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", (account,)).fetchone()
+    row = one(db, "SELECT entries, head FROM account WHERE name = ?", account)
+    last = one(db, "SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", account)
     if last is None:
         if row is not None and row != (0, genesis(ledger, account)):
             raise broken(account)
         return Head(0, genesis(ledger, account), NOTHING)
-    entry = _read_entry(last)
-    if row != (entry.number, entry.hash) or digest(entry) != entry.hash:
+    entry = read_entry(last)
+    if row != (entry.number, entry.hash) or _sha256(last[3]) != entry.hash:
         raise broken(account)
-    return Head(entry.number, entry.hash, entry.spent)
+    return Head(entry.number, entry.hash, entry.spent, entry.terms)
 
 
-def append(db: sqlite3.Connection, entry: Entry) -> None:
-    """Add an entry; its hash is computed here."""
-    entry = replace(entry, hash=digest(entry))
-    db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _columns(entry))
-    db.execute(
+def append(db: Transaction, entry: Entry) -> Entry:
+    """Add an entry to its account's chain and to the owner's; its hash is computed here."""
+    content = write_entry(entry)
+    entry = replace(entry, hash=_sha256(content))
+    values = (entry.account, entry.number, entry.kind.value, content, entry.hash)
+    db.rows("INSERT INTO entry VALUES (?, ?, ?, ?, ?)", *values)
+    db.rows(
         "INSERT INTO account (name, entries, head) VALUES (?, ?, ?)"
         " ON CONFLICT (name) DO UPDATE SET entries = excluded.entries, head = excluded.head",
-        (entry.account, entry.number, entry.hash),
+        *(entry.account, entry.number, entry.hash),
     )
+    place, previous = one(db, "SELECT place, hash FROM journal ORDER BY place DESC LIMIT 1") or (0, "")
+    line = link(previous, entry.account, entry.number, entry.hash)
+    db.rows("INSERT INTO journal VALUES (?, ?, ?, ?)", place + 1, entry.account, entry.number, line)
+    return entry
 
 
-def verify(db: sqlite3.Connection, ledger: str, account: str) -> None:
-    """Raise IntegrityError unless the chain is whole, every entry passes the filter, and payments match.
-
-    Privacy: recomputes each admission from the entries, so a ledger that passes never let this account
-    lose more than the budget it had at that time.
-    """
-    end = Head(0, genesis(ledger, account), NOTHING)
-    for entry in read_entries(db, account):
-        spent = admit(limits_of(entry.budget), end.spent, total(entry.losses))
-        follows = entry.number == end.number + 1 and entry.previous == end.hash
-        if not follows or digest(entry) != entry.hash or spent != entry.spent:
-            raise broken(account)
-        _verify_payments(db, entry)
-        end = Head(entry.number, entry.hash, entry.spent)
-    paying = db.execute("SELECT count(DISTINCT entry) FROM payment WHERE account = ?", (account,)).fetchone()
-    if read_head(db, ledger, account) != end or paying != (end.number,):
-        raise broken(account)
+def link(previous: str, account: str, number: int, hashed: str) -> str:
+    """A line of the journal."""
+    return _sha256(json.dumps([previous, account, number, hashed]))
 
 
-def _verify_payments(db: sqlite3.Connection, entry: Entry) -> None:
-    """The entry's charges are the releases that it paid for; and who asked has paid for them too."""
-    rows = db.execute(
-        "SELECT plan, version, epsilon, rho, delta,"
-        " EXISTS (SELECT 1 FROM payment AS other WHERE other.release = id AND other.account = ?)"
-        " FROM payment JOIN release ON release = id WHERE account = ? AND entry = ? ORDER BY id",
-        (entry.by, entry.account, entry.number),
-    ).fetchall()
-    paid = [Charge(plan, version, read_loss(*loss)) for plan, version, *loss, _ in rows]
-    if sorted(paid, key=repr) != sorted(entry.charges, key=repr) or not all(row[-1] for row in rows):
-        raise broken(entry.account)
+def content_hash(db: Transaction, entry: Entry) -> str:
+    """What the entry's hash should be."""
+    row = one(db, "SELECT content FROM entry WHERE account = ? AND number = ?", entry.account, entry.number)
+    return "" if row is None else _sha256(row[0])
+
+
+def read_journal(db: Transaction) -> list[Row]:
+    return db.rows("SELECT place, account, number, hash FROM journal ORDER BY place")

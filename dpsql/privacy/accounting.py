@@ -1,4 +1,4 @@
-"""How much an account may still lose: conversions between (epsilon, delta) and rho, and the filter of charges.
+"""Conversions between (epsilon, delta) and rho.
 
 Law: every figure is an exact rational, and rounds so that privacy is never overstated.
 
@@ -12,37 +12,17 @@ accuracy, never privacy. The search is sound too: the logarithm of the right sid
 derivative is 2 rho + 1/(a (a - 1))), hence {a : rho(a) >= r} and {a : epsilon(a) <= e} are intervals, and
 golden section finds the optimum. A delta0-approximate rho-zCDP mechanism is (epsilon, delta0 + delta)-DP (Bun,
 Steinke 2016, section 8).
-
-Filter. An analyst picks each request and its loss after seeing the earlier answers. Two filters hold under such
-fully adaptive composition:
-
-    F1, pure: every loss so far is pure, and their epsilons sum to at most epsilon (Rogers et al. 2016);
-    F2, concentrated: the rhos sum to at most rho, the deltas to at most delta (Whitehouse et al. 2023).
-
-F1 makes the transcript (epsilon, 0)-DP; F2 makes it delta-approximate rho-zCDP, so (epsilon, delta +
-delta_conv)-DP when rho comes from (epsilon, delta_conv). We grant a charge if F1 *or* F2 holds with it counted
-in; a refusal spends nothing.
-
-Union-filter lemma. This rule is (epsilon, delta + delta_conv)-DP. Proof. Spending only grows, so a filter that
-fails once fails ever after; hence of each finished transcript at least one filter holds at the end, and then it
-held at each grant. Let A be the transcripts of which F1 holds at the end, and B the others. Let M1 be the same
-interaction under F1 alone (a request that F1 refuses is answered by "refused"), with the same analyst. On A
-each grant satisfied F1, and each refusal was one of both filters; so every t in A has the same probability
-under our rule as under M1, on the data and on its neighbor. For an event S, P(S and A) <= e^epsilon P'(S and
-A). In the same way with F2, P(S and B) <= e^epsilon P'(S and B) + delta + delta_conv. The sum is the claim.
-Because F1 is pure, joining it costs no delta. A grant depends on declared losses only, never on rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.privacy.loss import Loss, round_down, round_up
+from dpsql.privacy.loss import round_down, round_up
 
 _DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # libmpdec rounds ln correctly, so each of the dozen operations below errs by 1e-79 relative to its operands; an
@@ -51,9 +31,6 @@ _DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _SLACK = Decimal("1e-50")
 _SEARCH = (-40.0, 45.0)
 """ln(a - 1) is searched here: enough for epsilon from 1e-15 to 1e15."""
-
-SELECTION_SHARE = Fraction(9, 10)
-"""The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
 
 
 def _decimal(value: Fraction) -> Decimal:
@@ -94,6 +71,12 @@ def _excess_exact(b: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
     return (log_delta + log_b + tail) / b, (abs(log_delta) + abs(log_b) + tail) / b
 
 
+def log_at_least(value: Fraction) -> Fraction:
+    """The natural logarithm of a number of at least 1, rounded up."""
+    with localcontext(_DIGITS):
+        return round_up(Fraction(_decimal(value).ln() * (1 + _SLACK) + _SLACK))
+
+
 @lru_cache(maxsize=4096)
 def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho of which rho-zCDP implies (epsilon, delta)-DP, rounded down to a multiple of 2^-80.
@@ -132,51 +115,3 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
         linear = (b + 1) * _decimal(rho)
         epsilon = linear - excess + _SLACK * (linear + size)
     return max(Fraction(0), round_up(Fraction(epsilon)))
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The most that an account may lose: `epsilon` by the pure filter, `rho` and `delta` by the other."""
-
-    epsilon: Fraction
-    rho: Fraction
-    delta: Fraction
-
-
-def limits(epsilon: Fraction, delta: Fraction) -> Limits:
-    """The filter's limits for an account with this budget.
-
-    Privacy: what `admit` grants within them is (epsilon, delta)-DP: 0.9 delta for selections and 0.1 delta for
-    the conversion.
-    """
-    return Limits(epsilon, rho_from(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta)
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What an account has lost so far; `epsilon` is None once a loss was not pure."""
-
-    epsilon: Fraction | None
-    rho: Fraction
-    delta: Fraction
-
-
-NOTHING = Spent(Fraction(0), Fraction(0), Fraction(0))
-
-
-def _add(spent: Spent, loss: Loss) -> Spent:
-    # An epsilon beside a delta is no pure loss: the first filter has no delta to give.
-    pure = loss.epsilon if loss.delta == 0 else None
-    epsilon = None if spent.epsilon is None or pure is None else spent.epsilon + pure
-    return Spent(epsilon, spent.rho + loss.rho, spent.delta + loss.delta)
-
-
-def admit(limits: Limits, spent: Spent, loss: Loss) -> Spent | None:
-    """What will have been spent if `loss` is granted; None if it is refused, and then nothing is spent.
-
-    Privacy: the union of the pure and the approximate-zCDP filter (lemma above).
-    """
-    after = _add(spent, loss)
-    pure = after.epsilon is not None and after.epsilon <= limits.epsilon
-    concentrated = after.rho <= limits.rho and after.delta <= limits.delta
-    return after if pure or concentrated else None

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.schema import keys
+from dpsql.schema import accounts, keys
+from dpsql.schema.accounts import number, read_budget, there, whole
 from dpsql.schema.columns import read_column
 from dpsql.schema.document import At, Items, Leaf, quoted, suggestion
-from dpsql.schema.literals import read_number, read_whole, show_number
+from dpsql.schema.literals import show_number
 from dpsql.schema.model import (
-    Analyst,
     Budget,
     Column,
     Contributions,
@@ -41,68 +41,50 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         path=path,
         engine=engine,
         ledger=read_ledger(root.child("ledger"), path.parent, path.stem, env),
-        privacy=_privacy(_there(root, "privacy")),
-        analysts=_analysts(root.child("analysts")),
+        privacy=_privacy(there(root, "privacy")),
+        analysts=accounts.read_analysts(root),
+        groups=accounts.read_groups(root),
         tables=tuple(
-            _table(leaf.text, at, path.parent, engine, env) for leaf, at in _there(root, "tables").entries()
+            _table(leaf.text, at, path.parent, engine, env) for leaf, at in there(root, "tables").entries()
         ),
-        views=_views(root.child("views"), [leaf.text for leaf, _ in _there(root, "tables").entries()]),
+        views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
         limits=_limits(root.child("limits")),
     )
     check_units(schema, root)
     return schema
 
 
-def _there(at: At, name: str) -> At:
-    child = at.child(name)
-    assert child is not None  # `check` saw it
-    return child
-
-
-def _number(at: At) -> Fraction:
-    number = read_number(at.text)
-    assert number is not None  # `check` saw it
-    return number
-
-
-def _whole(at: At | None) -> int | None:
-    return None if at is None else read_whole(at.text)
-
-
 def _privacy(at: At) -> Privacy:
     neighbors = at.child("neighbors")
     contributions = at.child("contributions")
-    budget = _budget(_there(at, "budget"))
+    budget = read_budget(there(at, "budget"))
     return Privacy(
         neighbors=Neighbors(neighbors.text if neighbors else "add_remove"),
-        unit=_there(at, "unit").text,
+        unit=there(at, "unit").text,
         budget=budget,
         query=_query(at.child("query"), budget),
-        contributions=Contributions(_whole(contributions.child("rows")), _whole(contributions.child("groups")))
+        contributions=Contributions(whole(contributions.child("rows")), whole(contributions.child("groups")))
         if contributions
         else Contributions(),
-        group_size=_whole(at.child("group_size")) or 1,
+        group_size=whole(at.child("group_size")) or 1,
+        policy=accounts.read_policy(at, budget),
     )
-
-
-def _budget(at: At) -> Budget:
-    return Budget(_number(_there(at, "epsilon")), _number(_there(at, "delta")))
 
 
 def _query(at: At | None, budget: Budget) -> Budget:
     epsilon, delta = (at.child("epsilon"), at.child("delta")) if at else (None, None)
     query = Budget(
-        _number(epsilon) if epsilon else budget.epsilon * QUERY_EPSILON,
-        _number(delta) if delta else budget.delta * QUERY_DELTA,
+        number(epsilon) if epsilon else budget.epsilon * QUERY_EPSILON,
+        number(delta) if delta else budget.delta * QUERY_DELTA,
     )
     if epsilon and query.epsilon > budget.epsilon:
-        raise _over_budget(epsilon, budget.epsilon)
+        raise _overread_budget(epsilon, budget.epsilon)
     if delta and query.delta > budget.delta:
-        raise _over_budget(delta, budget.delta)
+        raise _overread_budget(delta, budget.delta)
     return query
 
 
-def _over_budget(at: At, most: Fraction) -> Exception:
+def _overread_budget(at: At, most: Fraction) -> Exception:
     return at.wrong(f"at most the budget's {show_number(most)}", "Lower it, or raise privacy.budget.")
 
 
@@ -112,36 +94,18 @@ def _limits(at: At | None) -> Limits:
     memory, latency = at.child("memory"), at.child("min_latency")
     return Limits(
         memory=memory.text if memory else None,
-        threads=_whole(at.child("threads")),
-        seconds=_whole(at.child("seconds")) or Limits.seconds,
-        failures=_whole(at.child("failures")) or Limits.failures,
-        min_latency=_number(latency) if latency else Limits.min_latency,
-    )
-
-
-def _analysts(at: At | None) -> tuple[Analyst, ...]:
-    return tuple(_analyst(leaf.text, child) for leaf, child in at.entries()) if at else ()
-
-
-def _analyst(name: str, at: At) -> Analyst:
-    if name.lower() == "dataset":  # the ledger's name for the account of all analysts together
-        raise at.error("must have another name", "dataset is the account of all analysts together.", line=at.key_line)
-    password, variable = at.child("password"), at.child("password_env")
-    if password and variable:
-        raise variable.error("must not stand beside password", "Keep one of the two.", line=variable.key_line)
-    return Analyst(
-        name,
-        _budget(_there(at, "budget")),
-        password.text if password else None,
-        variable.text if variable else None,
+        threads=whole(at.child("threads")),
+        seconds=whole(at.child("seconds")) or Limits.seconds,
+        failures=whole(at.child("failures")) or Limits.failures,
+        min_latency=number(latency) if latency else Limits.min_latency,
     )
 
 
 def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str]) -> Table:
-    columns = tuple(read_column(leaf.text, child) for leaf, child in _there(at, "columns").entries())
+    columns = tuple(read_column(leaf.text, child) for leaf, child in there(at, "columns").entries())
     unit = _unit(at, columns)
     if unit is None:
-        _no_snap(_there(at, "columns"))
+        _no_snap(there(at, "columns"))
     return Table(
         name=name,
         source=read_source(at.child("source"), at, name, folder, engine, env),

@@ -140,6 +140,26 @@ CONTRIBUTIONS = Record(
     example="{rows: 20, groups: 50}",
 )  # fmt: skip
 
+LARGEST = Record(
+    (
+        Key("epsilon", _EPSILON, _EPSILON_DOC, default="the budget's"),
+        Key("delta", _DELTA, _DELTA_DOC, default="the budget's"),
+    ),
+    example="{epsilon: 0.5, delta: 1e-9}",
+)
+
+_POLICY = (
+    Key("composition", Choice(("zcdp", "basic", "advanced")), "How charges add up: as concentrated losses (zcdp), as "
+        "sums of epsilons and deltas (basic), or by advanced composition. Pure losses may always add up as epsilons.",
+        default="zcdp; for analysts and groups that of privacy"),
+    Key("largest_query", LARGEST, "The most that one statement may ask for.", default="none but the budget",
+        hint="Write for example largest_query: {epsilon: 0.5}."),
+    Key("expires", Text("a date such as 2027-01-01", r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "The first day, in UTC, on which "
+        "the account may ask no more.", default="never", hint="Write for example expires: 2027-01-01."),
+)  # fmt: skip
+_PARENT = Key("parent", Text("the name of a group"), "The group that pays with it, from a budget that its members "
+              "share. What was paid before joining is charged to the group then.", default="the dataset")  # fmt: skip
+
 PRIVACY = Record(
     (
         Key("neighbors", Choice(("add_remove", "change_one")), "What differs between neighboring databases: one unit "
@@ -153,6 +173,7 @@ PRIVACY = Record(
             default="epsilon a 20th and delta a 100th of the budget's"),
         Key("contributions", CONTRIBUTIONS, "The most that one unit may contribute to an answer.", default="none"),
         Key("group_size", Whole(1, MAX_GROUP_SIZE), "Protect every group of so many units at once.", default="1"),
+        *_POLICY,
     ),
     example="{unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}",
 )  # fmt: skip
@@ -161,6 +182,8 @@ ANALYST = Record(
     (
         Key("budget", BUDGET, "The most that this analyst may learn.", required=True,
             hint="Write for example budget: {epsilon: 2, delta: 1e-8}."),
+        _PARENT,
+        *_POLICY,
         Key("password", Text("a SCRAM-SHA-256 verifier", VERIFIER, secret=True), "A SCRAM-SHA-256 verifier as "
             "PostgreSQL stores it; never the password itself.", default="none: in-process connections only",
             hint="Make one with `dpsql user add`, or name a variable with password_env."),
@@ -169,6 +192,16 @@ ANALYST = Record(
     ),
     example="{budget: {epsilon: 2, delta: 1e-8}}",
     secret=True,
+)  # fmt: skip
+
+GROUP = Record(
+    (
+        Key("budget", BUDGET, "The most that all members together may learn.", required=True,
+            hint="Write for example budget: {epsilon: 4, delta: 1e-8}."),
+        _PARENT,
+        *_POLICY,
+    ),
+    example="{budget: {epsilon: 4, delta: 1e-8}}",
 )  # fmt: skip
 
 LIMITS = Record(
@@ -263,6 +296,9 @@ SCHEMA = Record(
         Key("analysts", Names("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
             "most 63"), "Who may ask, each with a budget of their own. Where there are none, whoever connects has the "
             "dataset's budget.", default="none"),
+        Key("groups", Names("group", GROUP, ANALYST_NAME, "a group's name: letters, digits and _ . @ -, at most 63"),
+            "Groups of analysts, each with a budget that its members share; an analyst names hers with parent.",
+            default="none"),
         Key("tables", Names("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
             "The tables; one that is not listed does not exist.", required=True,
             hint="Write for example tables: {patients: {unit: patient_id, columns: {patient_id: {type: bigint}}}}."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +36,16 @@ class Contributions:
 
 
 @dataclass(frozen=True)
+class Policy:
+    """How an account's charges add up, and what the owner allows single statements. None: nothing is said."""
+
+    composition: str = "zcdp"
+    largest_epsilon: Fraction | None = None
+    largest_delta: Fraction | None = None
+    expires: date | None = None
+
+
+@dataclass(frozen=True)
 class Privacy:
     neighbors: Neighbors
     unit: str  # "table.column", or "row"
@@ -42,6 +53,7 @@ class Privacy:
     query: Budget
     contributions: Contributions = Contributions()
     group_size: int = 1
+    policy: Policy = Policy()
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,18 @@ class Analyst:
     budget: Budget
     password: str | None = field(default=None, repr=False)
     password_env: str | None = None
+    parent: str | None = None  # a group; None: the dataset
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Analysts, or other groups, who share a budget."""
+
+    name: str
+    budget: Budget
+    parent: str | None = None
+    policy: Policy = Policy()
 
 
 @dataclass(frozen=True)
@@ -165,6 +189,7 @@ class Schema:
     tables: tuple[Table, ...]
     views: tuple[View, ...] = ()
     limits: Limits = Limits()
+    groups: tuple[Group, ...] = ()
 
     @property
     def database(self) -> str:

@@ -17,7 +17,7 @@ from dpsql.dataset import Dataset, dataset_account
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Balance, Binding, Ledger
-from dpsql.ledger.sqlite import open_ledger
+from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import total
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts

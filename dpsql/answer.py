@@ -1,0 +1,85 @@
+"""What comes back from a statement: rows with their errors, what was charged, and what there is to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpsql.catalog.rows import CatalogTable
+from dpsql.exact import Row
+from dpsql.ledger.base import Balance, Receipt
+from dpsql.post.sandbox import OutputColumn
+from dpsql.privacy.loss import NO_LOSS, Loss
+from dpsql.settings import Settings
+from dpsql.types import TEXT, Type
+
+
+@dataclass(frozen=True)
+class CellError:
+    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
+
+    stderr: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`loss` is what this statement was charged: nothing where all its releases were paid for before.
+
+    `receipts` name the entries of the account by which its releases were paid, now or before.
+    """
+
+    columns: tuple[OutputColumn, ...]
+    rows: list[Row]
+    errors: list[tuple[CellError | None, ...]]
+    loss: Loss = NO_LOSS
+    notices: tuple[str, ...] = ()
+    command: str = "SELECT"
+    settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
+    receipts: tuple[Receipt, ...] = ()
+
+
+def cell_error(row: Row, bar: object) -> CellError | None:
+    if bar is None:
+        return None
+    stderr, low, high = (row[getattr(bar, place)] for place in ("stderr", "low", "high"))
+    return None if stderr is None else CellError(stderr, low, high)
+
+
+def notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
+    """Noise wider than the value earns a notice; it says nothing that the answer does not."""
+    cells = wide = 0
+    for row, bars in zip(rows, errors, strict=True):
+        for value, bar in zip(row, bars, strict=True):
+            if bar is not None and isinstance(value, int | float):
+                cells += 1
+                wide += bar.stderr > abs(value)
+    if not wide:
+        return ()
+    return (f"the noise is wider than the value in {wide} of {cells} cells; a larger epsilon or coarser groups help",)
+
+
+def type_text(column: OutputColumn) -> str:
+    return str(column.type) if column.type is not None else column.spelling.lower()
+
+
+def done(command: str) -> Answer:
+    return Answer((), [], [], command=command)
+
+
+def rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:
+    outputs = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in columns)
+    return Answer(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
+
+
+def catalog_answer(table: CatalogTable, command: str) -> Answer:
+    return rows_answer(table.columns, table.rows, command)
+
+
+def text_answer(title: str, lines: list[str]) -> Answer:
+    return rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
+
+
+def budget_answer(balance: Balance) -> Answer:
+    return rows_answer((("budget", TEXT),), [(line,) for line in str(balance).splitlines()], "SHOW")

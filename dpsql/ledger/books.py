@@ -1,0 +1,354 @@
+"""The ledger over a database: charges and releases, for any number of threads and processes.
+
+Law: what is charged is durable before `purchase` returns, and what is delivered was read back after its commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from dpsql.errors import AccountSuspended, InternalError
+from dpsql.ledger import answers, chain, listing, versions
+from dpsql.ledger.base import (
+    Account,
+    Admit,
+    Asked,
+    Balance,
+    Binding,
+    Charge,
+    Claim,
+    Entry,
+    Failures,
+    Finding,
+    OwnRelease,
+    Quote,
+    Statement,
+    Stored,
+    Version,
+    admit_all,
+)
+from dpsql.ledger.budget import balance_of, refuse_account, refuse_shared, require_policy, require_unexpired
+from dpsql.ledger.database import Database, Transaction, one
+from dpsql.ledger.terms import Bookkeeper
+from dpsql.ledger.verify import verify
+from dpsql.privacy.filters import admit, cost_of
+from dpsql.privacy.loss import total
+
+FAILURES = 3
+"""Failed runs that suspend an account (SOUNDNESS 10)."""
+ACCOUNTS_WORTH = 10
+"""The dataset is suspended by the failures of so many accounts. With 1, one analyst alone could lock out all others;
+without a limit, each new account would buy three more bits of "which query failed"."""
+
+
+@dataclass(frozen=True)
+class Books:
+    """See `base.Ledger`; `dataset` is above every other account, `others` are those of the schema, by name."""
+
+    database: Database
+    binding: Binding
+    dataset: Account
+    others: Mapping[str, Account] = field(default_factory=dict)
+    failures: int = FAILURES
+    dataset_failures: int = FAILURES * ACCOUNTS_WORTH
+    entropy: Callable[[int], bytes] = os.urandom
+
+    @property
+    def identity(self) -> Hashable:
+        return self.database.identity
+
+    # --- charges -----------------------------------------------------------------------------------------------------
+
+    def purchase(
+        self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit = admit_all
+    ) -> tuple[Claim, ...]:
+        """Charge all releases of a statement, or none, and say which release each became.
+
+        What the account has paid for is free. Raises BudgetExceeded, AccountSuspended, AccessDenied, StaleData, or what
+        `admit` raises, and then nothing was charged.
+
+        Privacy: the filters of the account and of all above it are checked and charged in one serialisable,
+        durable transaction, before any run; so each is a filter of everything that follows, in the order
+        of the charges (SOUNDNESS 7, 9). Each account pays for a release once.
+        """
+        payers = self._payers(account)
+        for payer in payers:
+            require_unexpired(payer, now.astimezone(UTC).date())
+        with self.database.read() as db:
+            self._require_running(db, account)
+            served = self._served(db, account, asked)
+        if served is not None:
+            return served
+        with self.database.write() as db:
+            self._require_running(db, account)
+            bought = self._buy(db, payers, asked, statement, now)
+            admit(bought)
+            return bought
+
+    def _served(self, db: Transaction, account: Account, asked: Sequence[Asked]) -> tuple[Claim, ...] | None:
+        """The claims of a statement of which all is stored and paid for: they need no lock."""
+        claims: dict[int, Claim] = {}
+        for place in _in_order(asked):
+            found = answers.find_own(db, account.name, _filled(asked[place], claims))
+            body = None if found is None else answers.read_body(db, found.release)
+            if found is None or body is None:
+                return None
+            receipt = answers.receipt_of(db, found.release, account.name)
+            claims[place] = Claim(found.release, body, False, found.loss, found.errors, receipt)
+        return tuple(claims[place] for place in range(len(asked)))
+
+    def _buy(
+        self,
+        db: Transaction,
+        payers: tuple[Account, ...],
+        asked: Sequence[Asked],
+        statement: Statement,
+        now: datetime,
+    ) -> tuple[Claim, ...]:
+        account, keeper = payers[0], self._keeper(db, now, statement.schema)
+        for payer in reversed(payers):
+            keeper.settled(payer)  # which may charge those above it
+        heads = {payer.name: keeper.settled(payer) for payer in payers}
+        bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
+        found: dict[int, answers.Found] = {}
+        charged: dict[int, bool] = {}
+        for place in _in_order(asked):
+            found[place] = answers.find_or_insert(db, account.name, _filled(asked[place], found), now)
+            release = found[place]
+            owing = answers.unpaid(db, release.release, bills)
+            charged[place] = account.name in owing
+            for name in owing:
+                answers.pay(db, release.release, name, heads[name].number + 1)
+                charge = Charge(asked[place].plan, asked[place].version, release.loss, release.mechanisms)
+                bills[name].append(charge)
+        for payer in payers:
+            if bills[payer.name]:
+                self._charge(keeper, payer, heads[payer.name], bills[payer.name], account, statement)
+        return tuple(self._claim(db, account, found[place], charged[place]) for place in range(len(asked)))
+
+    def _claim(self, db: Transaction, account: Account, found: answers.Found, charged: bool) -> Claim:
+        body = answers.read_body(db, found.release)
+        receipt = answers.receipt_of(db, found.release, account.name)
+        return Claim(found.release, body, charged, found.loss, found.errors, receipt)
+
+    def _charge(
+        self,
+        keeper: Bookkeeper,
+        payer: Account,
+        head: chain.Head,
+        charges: Sequence[Charge],
+        by: Account,
+        statement: Statement,
+    ) -> None:
+        require_policy(payer, statement)
+        cost = cost_of(total([charge.loss for charge in charges]), statement.epsilon, statement.conversion)
+        spent = admit(payer.terms.limits, head.spent, cost)
+        if spent is None:
+            own = payer == by
+            raise refuse_account(payer, head.spent, cost, statement, len(charges)) if own else refuse_shared()
+        keeper.charge(payer, head, by.name, statement, tuple(charges), cost, spent)
+
+    def _payers(self, account: Account) -> tuple[Account, ...]:
+        """The account and all above it, the dataset last: so her own refusal does not depend on others."""
+        if account.name == self.dataset.name:
+            if account != self.dataset:
+                raise InternalError("the account of the dataset has two budgets")
+            return (account,)
+        payers = [account]
+        while (parent := payers[-1].parent) is not None:
+            if parent not in self.others or len(payers) > len(self.others):
+                raise InternalError("the parents of an account do not lead to the dataset")
+            payers.append(self.others[parent])
+        return (*payers, self.dataset)
+
+    def _keeper(self, db: Transaction, now: datetime, schema: str) -> Bookkeeper:
+        return Bookkeeper(db, self.database.id, self.binding, now.astimezone(UTC), schema, self.entropy, self._payers)
+
+    # --- what is stored ----------------------------------------------------------------------------------------------
+
+    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]:
+        """What a statement would cost the account. Free, and asks nothing of others (`base.Quote`)."""
+        quotes: dict[int, Quote] = {}
+        found: dict[int, answers.Found] = {}
+        with self.database.read() as db:
+            for place in _in_order(asked):
+                own = None
+                if all(before in found for before in asked[place].after):
+                    own = answers.find_own(db, account.name, _filled(asked[place], found))
+                if own is not None:
+                    found[place] = own
+                receipt = None if own is None else answers.receipt_of(db, own.release, account.name)
+                quotes[place] = Quote(asked[place].loss if own is None else own.loss, receipt)
+        return tuple(quotes[place] for place in range(len(asked)))
+
+    def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
+        """The stored releases about these rows that the account has paid for, the latest first."""
+        with self.database.read() as db:
+            return answers.own_stored(db, account.name, rows, version) if rows else ()
+
+    def bind_holes(self, release: int, holes: bytes) -> bytes:
+        """Bind a release's holes unless they are bound; the values that now hold, for the run to use."""
+        with self.database.write() as db:
+            answers.bind_holes(db, release, holes)
+        with self.database.read() as db:
+            return answers.read_holes(db, release)
+
+    def stored(self, release: int) -> bytes | None:
+        """The body of a release that has one."""
+        with self.database.read() as db:
+            return answers.read_body(db, release)
+
+    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+        """Store a release's body unless it has one; the body to deliver, read back after the commit.
+
+        `errors` are those of this body, where the run used other noise than the claim's.
+
+        Privacy: of two runs of one charge, only the first body is ever delivered (SOUNDNESS 9, T3).
+        """
+        with self.database.write() as db:
+            answers.store(db, release, body, errors)
+        with self.database.read() as db:
+            return answers.read_stored(db, release)
+
+    def answers(self) -> tuple[Stored, ...]:
+        """For the owner: all releases, oldest first."""
+        with self.database.read() as db:
+            return listing.releases(db)
+
+    def drop_answers(self, before: datetime) -> int:
+        """The owner's retention: bodies charged before a time are dropped; how many."""
+        with self.database.write() as db:
+            return answers.drop(db, before.astimezone(UTC))
+
+    # --- failures ----------------------------------------------------------------------------------------------------
+
+    def failed(self, account: Account, release: int) -> None:
+        """Count a failure of the engine after a charge, against the account and the dataset.
+
+        Privacy: each failure may tell one analyst which query failed, outside of (epsilon, delta); the
+        count bounds how often (SOUNDNESS 10). Later successes do not lower it, or failures could be
+        bought back; only the owner does, by `resume`.
+        """
+        with self.database.write() as db:
+            if answers.unpaid(db, release, [account.name]):
+                raise InternalError(f'"{account.name}" has not paid for release {release}')
+            for name in {account.name, self.dataset.name}:
+                db.rows("UPDATE account SET failures = failures + 1 WHERE name = ?", name)
+
+    def failures_of(self, account: Account, *, parent: bool = False) -> Failures:
+        """For the owner. As a `parent`, the dataset is suspended by its analysts' failures, of which it bears more."""
+        with self.database.read() as db:
+            row = one(db, "SELECT failures FROM account WHERE name = ?", account.name)
+        return Failures(0 if row is None else row[0], self.dataset_failures if parent else self.failures)
+
+    def resume(self, account: Account) -> None:
+        """The owner lets the account go on, with its failures forgotten."""
+        with self.database.write() as db:
+            db.rows("UPDATE account SET failures = 0 WHERE name = ?", account.name)
+
+    def _require_running(self, db: Transaction, account: Account) -> None:
+        """The dataset's own limit is for what its analysts do; where it is the one that asks, it is an account."""
+        rows = db.rows("SELECT name, failures FROM account WHERE name IN (?, ?)", account.name, self.dataset.name)
+        failures: dict[str, int] = dict(rows)
+        if failures.get(account.name, 0) >= self.failures:
+            raise AccountSuspended(
+                f'the account "{account.name}" is suspended, because too many of its runs failed',
+                hint="Ask the owner: dpsql account resume SCHEMA NAME.",
+            )
+        if failures.get(self.dataset.name, 0) >= self.dataset_failures:
+            raise AccountSuspended(
+                "the dataset is suspended", hint="Ask the owner: dpsql account resume SCHEMA dataset."
+            )
+
+    # --- accounts ----------------------------------------------------------------------------------------------------
+
+    def balance(self, account: Account) -> Balance:
+        """The account's own figures."""
+        with self.database.read() as db:
+            head = chain.read_head(db, self.database.id, account.name)
+            charges = one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind = 'charge'", account.name)
+        assert charges is not None
+        return balance_of(account, head.spent, charges[0])
+
+    def accounts(self) -> tuple[str, ...]:
+        """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""
+        with self.database.read() as db:
+            return chain.accounts(db)
+
+    def entries(self, account: str) -> tuple[Entry, ...]:
+        """An account's own chain, oldest first."""
+        with self.database.read() as db:
+            return tuple(chain.read_entries(db, account))
+
+    def verify(self) -> tuple[Finding, ...]:
+        """What in the entries, payments, sums or chains was altered: nothing, if nothing is returned."""
+        with self.database.read() as db:
+            return tuple(verify(db, self.database.id))
+
+    def adopt(self, now: datetime, schema: str) -> None:
+        """Record the terms of the schema's accounts where they are new or smaller, and who joined a parent.
+
+        Raises IntegrityError where the schema grants more than the ledger has recorded: that is `grant`, the owner's
+        act.
+        """
+        everyone = self._everyone()
+        with self.database.read() as db:
+            heads = [chain.read_head(db, self.database.id, account.name) for account in everyone]
+        if all(head.terms == account.terms for head, account in zip(heads, everyone, strict=True)):
+            return
+        with self.database.write() as db:
+            keeper = self._keeper(db, now, schema)
+            for account in everyone:
+                keeper.settled(account)
+
+    def grant(self, account: Account, now: datetime, schema: str) -> Entry | None:
+        """The owner's act: the account's terms as the schema has them, whatever they were. None: they were the same."""
+        with self.database.write() as db:
+            return self._keeper(db, now, schema).granted(account)
+
+    def _everyone(self) -> tuple[Account, ...]:
+        """Parents before their members, so that they are there to be charged."""
+        return (self.dataset, *sorted(self.others.values(), key=lambda account: len(self._payers(account))))
+
+    # --- data versions -----------------------------------------------------------------------------------------------
+
+    def void(self, version: int) -> None:
+        """A data version can no longer be read: what was paid and not stored is lost."""
+        with self.database.write() as db:
+            answers.void(db, version)
+
+    def register_version(self, identity: str, facts: str, *, first: bool = False) -> int:
+        """Append a data version; its number. With `first`, only where there is none: else the current one's.
+
+        Two processes that open a new dataset at once so agree on version 1; compare `current_version` after.
+        """
+        with self.database.write() as db:
+            return versions.register(db, identity, facts, first)
+
+    def current_version(self) -> Version | None:
+        with self.database.read() as db:
+            return versions.current(db)
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def _in_order(asked: Sequence[Asked]) -> list[int]:
+    """What fills holes comes before what has them; else the smallest errors first: they serve the same plan elsewhere
+    in the statement."""
+    first = [place for place, one in enumerate(asked) if not one.after]
+    first.sort(key=lambda i: (asked[i].plan, asked[i].version, asked[i].errors))
+    return first + [place for place, one in enumerate(asked) if one.after]
+
+
+def _filled(asked: Asked, found: Mapping[int, Claim] | Mapping[int, answers.Found]) -> Asked:
+    """A release with holes is another one for every release that fills them."""
+    if not asked.after:
+        return asked
+    text = "\n".join([asked.plan, *(str(found[place].release) for place in asked.after)])
+    return replace(asked, plan=hashlib.sha256(text.encode()).hexdigest())

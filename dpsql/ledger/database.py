@@ -1,0 +1,91 @@
+"""Where a ledger's tables stand: what `books` needs of a database, and the tables.
+
+Law: a write transaction is serialisable and durable when its block is left, or it did not happen. The SQL is what
+SQLite and PostgreSQL have in common; values stand as `?`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+FORMAT = 2
+"""Of the tables. A ledger of another format is not opened."""
+
+TABLES = """
+CREATE TABLE ledger (
+    id TEXT PRIMARY KEY, unit TEXT NOT NULL, neighbors TEXT NOT NULL, group_size INTEGER NOT NULL
+);
+CREATE TABLE account (
+    name TEXT PRIMARY KEY, entries INTEGER NOT NULL, head TEXT NOT NULL, failures INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE version (
+    number INTEGER PRIMARY KEY, identity TEXT NOT NULL, facts TEXT NOT NULL, readable INTEGER NOT NULL DEFAULT 1,
+    at TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE release (
+    id {serial}, plan TEXT NOT NULL, version INTEGER NOT NULL REFERENCES version,
+    epsilon TEXT, rho TEXT NOT NULL, delta TEXT NOT NULL, mechanisms TEXT NOT NULL, errors TEXT NOT NULL,
+    rows_of TEXT NOT NULL, shape TEXT NOT NULL, at TEXT NOT NULL, holes {blob}, body {blob},
+    state TEXT NOT NULL DEFAULT 'paid' CHECK (state IN ('paid', 'bound', 'stored', 'void')),
+    CHECK ((state = 'stored') = (body IS NOT NULL))
+);
+CREATE INDEX release_of_plan ON release (plan, version);
+CREATE INDEX release_of_rows ON release (rows_of, version);
+CREATE TABLE entry (
+    account TEXT NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL, hash TEXT NOT NULL,
+    PRIMARY KEY (account, number)
+);
+CREATE TABLE journal (
+    place INTEGER PRIMARY KEY, account TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL,
+    UNIQUE (account, number)
+);
+CREATE TABLE payment (
+    release BIGINT NOT NULL REFERENCES release, account TEXT NOT NULL, entry INTEGER NOT NULL,
+    PRIMARY KEY (release, account)
+);
+CREATE INDEX payment_of_account ON payment (account, entry);
+"""
+KEPT = ("entry", "journal", "payment")
+"""Rows of these tables are never changed or deleted: each database has triggers against a slip of the hand."""
+
+Row = tuple[Any, ...]
+
+
+class Transaction(Protocol):
+    def rows(self, sql: str, *values: object) -> list[Row]:
+        """Run one statement; what it returns."""
+        ...
+
+
+class Database(Protocol):
+    """An existing, checked ledger; `id` tells it from any other."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal where two are one and the same database: a copy has the same `id`, and goes on with other releases."""
+        ...
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """One serialisable transaction: durable when the block is left, undone if it raises.
+
+        Privacy: the lock is taken before anything is read, so no other charge can come between the filter's check
+        and the entry. If the commit's outcome is unknown, it raises.
+        """
+        ...
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """One snapshot."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def one(transaction: Transaction, sql: str, *values: object) -> Row | None:
+    """The first row, if there is one."""
+    rows = transaction.rows(sql, *values)
+    return rows[0] if rows else None

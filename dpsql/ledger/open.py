@@ -1,0 +1,37 @@
+"""Opening a ledger by its URL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from dpsql.errors import SchemaError
+from dpsql.ledger.base import Account, Binding
+from dpsql.ledger.books import ACCOUNTS_WORTH, FAILURES, Books
+from dpsql.ledger.database import Database
+from dpsql.ledger.sqlite import BUSY_SECONDS, open_file, path_of
+
+
+def open_ledger(
+    url: str,
+    binding: Binding,
+    dataset: Account,
+    *,
+    others: Sequence[Account] = (),
+    failures: int = FAILURES,
+    dataset_failures: int = FAILURES * ACCOUNTS_WORTH,
+    busy_seconds: float = BUSY_SECONDS,
+    entropy: Callable[[int], bytes] = os.urandom,
+) -> Books:
+    """Open `sqlite:///path`, or make it where there is nothing; it must be bound to `binding`."""
+    database = _database(url, binding, busy_seconds)
+    named = {account.name: account for account in others}
+    return Books(database, binding, dataset, named, failures, dataset_failures, entropy)
+
+
+def _database(url: str, binding: Binding, busy_seconds: float) -> Database:
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        return open_file(path_of(url), binding, busy_seconds)
+    # Not quoted: it may hold a password.
+    raise SchemaError("the ledger is not a sqlite url", hint="Write sqlite:///path/of/the.ledger.")

@@ -1,0 +1,117 @@
+"""Whether a ledger's chains are whole. It reads everything again and believes no sum.
+
+Privacy: each admission is worked out again from the entries, so a ledger without findings never let an account lose
+more than the budget that it had at that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpsql.errors import IntegrityError
+from dpsql.ledger import chain
+from dpsql.ledger.base import Binding, Charge, Entry, Finding, Kind
+from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.units import read_loss
+from dpsql.privacy.filters import NO_COST, NOTHING, Cost, add, cost_of, holds
+from dpsql.privacy.loss import total
+
+
+def verify(db: Transaction, ledger: str) -> Iterator[Finding]:
+    """All that was altered, as far as it can be told: an account's chain is read up to its first bad entry."""
+    made_for = one(db, "SELECT unit, neighbors, group_size FROM ledger")
+    binding = None if made_for is None else Binding(*made_for)
+    hashes: dict[tuple[str, int], str] = {}
+    for account in chain.accounts(db):
+        try:
+            yield from _chain(db, ledger, account, binding, hashes)
+        except IntegrityError:
+            yield Finding(account, None, "an entry cannot be read, or the end of the chain does not fit")
+    yield from _journal(db, hashes)
+
+
+def _chain(
+    db: Transaction, ledger: str, account: str, binding: Binding | None, hashes: dict[tuple[str, int], str]
+) -> Iterator[Finding]:
+    end = chain.Head(0, chain.genesis(ledger, account), NOTHING)
+    for entry in chain.read_entries(db, account):
+        hashes[account, entry.number] = entry.hash
+        what = _wrong(db, entry, end, binding)
+        if what is not None:
+            yield Finding(account, entry.number, what)
+            return
+        end = chain.Head(entry.number, entry.hash, entry.spent, entry.terms)
+    if chain.read_head(db, ledger, account) != end:
+        yield Finding(account, None, "the end of the chain is not the last entry that was made")
+    charged = one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind IN ('charge', 'joined')", account)
+    if one(db, "SELECT count(DISTINCT entry) FROM payment WHERE account = ?", account) != charged:
+        yield Finding(account, None, "payments and charges do not match")
+
+
+def _wrong(db: Transaction, entry: Entry, end: chain.Head, binding: Binding | None) -> str | None:
+    """What does not fit about an entry that should follow `end`."""
+    if entry.number != end.number + 1 or entry.previous != end.hash:
+        return "it does not follow the entry before it"
+    if chain.content_hash(db, entry) != entry.hash:
+        return "its content was changed"
+    if entry.binding != binding:
+        return "it is about another unit or other neighbors"
+    if (entry.kind is Kind.OPENED) != (end.terms is None):
+        return "an account is opened once, by its first entry"
+    if entry.kind is not Kind.CHANGED and end.terms is not None and entry.terms != end.terms:
+        return "its terms differ from those that were granted"
+    if entry.cost != _cost(db, entry):
+        return "its cost is not that of its charges"
+    if entry.spent != add(end.spent, entry.cost):
+        return "what was spent is not the sum"
+    if entry.charges and not holds(entry.terms.limits, entry.spent):
+        return "it passes the budget"
+    return None if _paid(db, entry) else "what it paid for is not what it was charged for"
+
+
+def _cost(db: Transaction, entry: Entry) -> Cost:
+    match entry.kind:
+        case Kind.OPENED | Kind.CHANGED:
+            return NO_COST
+        case Kind.CHARGE:
+            return cost_of(total(entry.losses), entry.statement.epsilon, entry.statement.conversion)
+        case Kind.JOINED:
+            numbers = db.rows(
+                "SELECT DISTINCT theirs.entry FROM payment AS mine JOIN payment AS theirs"
+                " ON theirs.release = mine.release AND theirs.account = ?"
+                " WHERE mine.account = ? AND mine.entry = ?",
+                *(entry.by, entry.account, entry.number),
+            )
+            return joined_cost(db, entry.by, [number for (number,) in numbers], entry.charges)
+
+
+def joined_cost(db: Transaction, member: str, numbers: list[int], charges: tuple[Charge, ...]) -> Cost:
+    """What a parent is charged for a member's history: the losses of the releases, and the entries' own (ε, δ)."""
+    costs = {entry.number: entry.cost for entry in chain.read_entries(db, member)}
+    whole = sum((costs[number] for number in set(numbers)), NO_COST)
+    return Cost(total([charge.loss for charge in charges]), whole.epsilon, whole.delta, whole.squares)
+
+
+def _paid(db: Transaction, entry: Entry) -> bool:
+    """The entry's charges are the releases that it paid for; and who asked has paid for them too."""
+    rows = db.rows(
+        "SELECT plan, version, epsilon, rho, delta, mechanisms,"
+        " EXISTS (SELECT 1 FROM payment AS other WHERE other.release = id AND other.account = ?)"
+        " FROM payment JOIN release ON release = id WHERE account = ? AND entry = ? ORDER BY id",
+        *(entry.by, entry.account, entry.number),
+    )
+    paid = [Charge(plan, version, read_loss(*loss), mechanisms) for plan, version, *loss, mechanisms, _ in rows]
+    return sorted(paid, key=repr) == sorted(entry.charges, key=repr) and all(row[-1] for row in rows)
+
+
+def _journal(db: Transaction, hashes: dict[tuple[str, int], str]) -> Iterator[Finding]:
+    """The owner's chain has one line for each entry."""
+    previous, missing = "", dict(hashes)
+    for count, (place, account, number, line) in enumerate(chain.read_journal(db), 1):
+        hashed = missing.pop((account, number), "")
+        if place != count or line != chain.link(previous, account, number, hashed):
+            yield Finding(account, number, "it does not fit into the owner's chain")
+            return
+        previous = line
+    for account, number in missing:
+        yield Finding(account, number, "it is missing in the owner's chain")
