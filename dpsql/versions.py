@@ -186,10 +186,9 @@ def _sanitising(column: Column) -> list[object]:
 
 
 def _snapshots(schema: Schema) -> Path:
-    ledger = database_path(schema.ledger)
-    if ledger is None:
-        raise InternalError("the ledger is no file")
-    return ledger.with_name(ledger.name + ".snapshots")
+    """Beside the ledger's file; where the ledger is on a server, beside the schema."""
+    beside = database_path(schema.ledger) or schema.path
+    return beside.with_name(beside.name + ".snapshots")
 
 
 def _text_tables(schema: Schema, sources: Mapping[str, Source]) -> list[tuple[Table, Files, str]]:

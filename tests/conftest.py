@@ -1,10 +1,15 @@
-"""Schemas of the golden files as they are resolved against an engine, without any data."""
+"""Schemas of the golden files as they are resolved against an engine, without any data; and a PostgreSQL server."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # `from support.shop import open_shop`
+
+from support.postgres import Server, running
 
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import PublicFacts, Resolved
@@ -49,3 +54,10 @@ def survey() -> Resolved:
 def by_row() -> Resolved:
     """Each row is its own unit."""
     return resolve("rows")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One for each process of the tests, started for the first that asks."""
+    with running() as server:
+        yield server

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from dpsql.errors import SchemaError
+from dpsql.errors import OperationalError, SchemaError
 from dpsql.ledger.base import Account, Binding
 from dpsql.ledger.books import ACCOUNTS_WORTH, FAILURES, Books
 from dpsql.ledger.database import Database
+from dpsql.ledger.postgres_url import SCHEMES
 from dpsql.ledger.sqlite import BUSY_SECONDS, open_file, path_of
 
 
@@ -23,7 +24,10 @@ def open_ledger(
     busy_seconds: float = BUSY_SECONDS,
     entropy: Callable[[int], bytes] = os.urandom,
 ) -> Books:
-    """Open `sqlite:///path`, or make it where there is nothing; it must be bound to `binding`."""
+    """Open `sqlite:///path` or `postgresql://host/database`, or make it where there is nothing.
+
+    It must be bound to `binding`.
+    """
     database = _database(url, binding, busy_seconds)
     named = {account.name: account for account in others}
     return Books(database, binding, dataset, named, failures, dataset_failures, entropy)
@@ -33,5 +37,20 @@ def _database(url: str, binding: Binding, busy_seconds: float) -> Database:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         return open_file(path_of(url), binding, busy_seconds)
+    if scheme in SCHEMES:
+        return _in_postgres(url, binding, busy_seconds)
     # Not quoted: it may hold a password.
-    raise SchemaError("the ledger is not a sqlite url", hint="Write sqlite:///path/of/the.ledger.")
+    raise SchemaError(
+        "the ledger is neither a sqlite nor a postgresql url",
+        hint="Write sqlite:///path/of/the.ledger or postgresql://host/database.",
+    )
+
+
+def _in_postgres(url: str, binding: Binding, busy_seconds: float) -> Database:
+    try:
+        from dpsql.ledger.postgres import open_postgres
+    except ImportError as error:
+        raise OperationalError(
+            "a ledger in PostgreSQL needs the package psycopg", hint="Write: pip install 'dpsql[postgres]'"
+        ) from error
+    return open_postgres(url, binding, busy_seconds)

@@ -22,9 +22,9 @@ _NOT_YET = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spar
 
 
 def database_path(url: str) -> Path | None:
-    """The file behind a normalised engine or ledger URL; None for a database in memory."""
-    _, _, path = url.partition(":///")
-    return None if path in ("", ":memory:") else Path(path)
+    """The file behind a normalised engine or ledger URL; None for a database in memory or on a server."""
+    scheme, _, path = url.partition(":///")
+    return None if path in ("", ":memory:") or scheme not in ("duckdb", "sqlite") else Path(path)
 
 
 def expand(at: At, env: Mapping[str, str]) -> str:
@@ -59,7 +59,14 @@ def read_ledger(at: At | None, folder: Path, stem: str, env: Mapping[str, str]) 
     if at is None:
         return f"sqlite:///{folder / stem}.ledger"
     text = expand(at, env)
-    hint = "Write sqlite:///file.ledger (relative to this schema) or sqlite:////absolute/path."
+    if re.match(r"postgres(ql)?://.", text):
+        return text  # read where it is opened, by what knows such URLs; it may hold a password
+    hint = (
+        "Write sqlite:///file.ledger (relative to this schema), sqlite:////absolute/path, or"
+        " postgresql://user@host/database."
+    )
+    if text.lower().startswith("postgres"):  # not quoted: nobody knows where in it the password is
+        raise at.error("must be a URL like postgresql://user@host/database", hint)
     if re.fullmatch(r"sqlite:/{0,3}(:memory:)?", text):
         raise at.error("must be a file: a ledger in memory would forget what was spent", hint)
     return _file_url(at, text, "sqlite", folder, hint)
@@ -68,9 +75,8 @@ def read_ledger(at: At | None, folder: Path, stem: str, env: Mapping[str, str]) 
 def _file_url(at: At, text: str, scheme: str, folder: Path, hint: str) -> str:
     found, separator, path = text.partition(":///")
     found = found.partition(":")[0].lower()
-    if found in _NOT_YET:
-        kind = at.key if at.key == "ledger" else "engine"
-        raise at.error(f"names a {_NOT_YET[found]} {kind}, which is not yet served", hint)
+    if found in _NOT_YET and scheme == "duckdb":
+        raise at.error(f"names a {_NOT_YET[found]} engine, which is not yet served", hint)
     if found != scheme or not separator or not path:
         near = f'Did you mean "{scheme}"? ' if found != scheme and closest(found, [scheme]) else ""
         raise at.wrong(f"a URL like {scheme}:///path", near + hint)

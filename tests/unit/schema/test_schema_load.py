@@ -231,10 +231,18 @@ def test_variables_are_expanded(tmp_path: Path) -> None:
     assert schema.tables[0].source == Files((f"{tmp_path}/three/one.parquet",), "parquet")
 
 
+def test_a_ledger_on_a_server_keeps_its_url_and_does_not_show_it(tmp_path: Path) -> None:
+    url = "postgresql://proxy:secret@db.example:5433/books?schema=clinic&sslmode=require"
+    schema = small(tmp_path, head="ledger: postgresql://proxy:${WORD}@db.example:5433/books?schema=clinic&sslmode=require",
+                   env={"WORD": "secret"})  # fmt: skip
+    assert schema.ledger == url and "secret" not in repr(schema)
+    assert database_path(url) is None and database_path("postgresql:///books") is None
+
+
 def test_an_error_does_not_show_what_a_variable_holds(tmp_path: Path) -> None:
     for head in ("engine: ${SECRET}", "ledger: ${SECRET}"):
         with pytest.raises(SchemaError) as caught:
-            small(tmp_path, head=head, env={"SECRET": "postgresql://me:hunter2@host/db"})
+            small(tmp_path, head=head, env={"SECRET": "mysql://me:hunter2@host/db"})
         assert "hunter2" not in str(caught.value)
     for source in ("${SECRET}", "{path: '${SECRET}'}"):
         with pytest.raises(SchemaError) as caught:
@@ -261,7 +269,7 @@ def test_what_stands_in_the_place_of_an_analyst_is_not_shown(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("key", ["engine", "ledger"])
-@pytest.mark.parametrize("url", ["postgresql://ana:hunter2@host/db", "mysql://ana:hunter2@host/db", "x://a:hun@ter2@h",
+@pytest.mark.parametrize("url", ["postgresql:ana:hunter2@host/db", "mysql://ana:hunter2@host/db", "x://a:hun@ter2@h",
                                  "x://h/db?user=a&password=hunter2", "duckdb:///x?password=hunter2",
                                  "mysql://ana:" + "x" * 60 + "hunter2@host/db"])  # fmt: skip
 def test_the_credentials_of_a_url_are_not_shown(tmp_path: Path, key: str, url: str) -> None:
