@@ -6,8 +6,10 @@ A recipe reads sums of coefficient * cell * grid (`Terms`), so it also fits a st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.plan.measures import PairFunction
 from dpsql.types import BOOLEAN, DOUBLE, Type
@@ -86,3 +88,22 @@ class Evidence:
 
 
 Recipe = Linear | Mean | Variance | Paired | Evidence
+
+
+def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
+    """The same answer, of cells that are said otherwise."""
+    match recipe:
+        case Linear():
+            return replace(recipe, terms=change(recipe.terms))
+        case Mean():
+            return replace(recipe, count=change(recipe.count), first=change(recipe.first))
+        case Variance():
+            count, first, second = map(change, (recipe.count, recipe.first, recipe.second))
+            return replace(recipe, count=count, first=first, second=second)
+        case Paired():
+            y, x = (replace(of, first=change(of.first), second=change(of.second)) for of in (recipe.y, recipe.x))
+            return replace(recipe, count=change(recipe.count), y=y, x=x, product=change(recipe.product))
+        case Evidence():
+            return replace(recipe, witnesses=change(recipe.witnesses), count=change(recipe.count))
+        case _:
+            assert_never(recipe)

@@ -1,0 +1,168 @@
+"""The shape of a release, read off the plan that runs, and the expressions behind its texts.
+
+    SELECT kind, COUNT(*) FROM orders WHERE paid AND kind <> 'web' GROUP BY kind
+        →  rows: orders; conditions: paid, kind <> 'web', kind IS NOT NULL; key: kind; cell: rows
+
+All conjuncts of WHERE stand apart from the rows that they filter, so that one lookup finds every release of those rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.analysis.canon import canonical, canonical_expr, canonical_plan
+from dpsql.analysis.domains import node_domains
+from dpsql.analysis.units import unit_facts
+from dpsql.analysis.values import domain_of
+from dpsql.calibrate import Calibrated
+from dpsql.derive.forms import Former
+from dpsql.derive.shape import Cell, Key, Kind, Shape
+from dpsql.plan.expr import TRUE, Column, Expr, IsNull, Not, conjuncts
+from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Factor, Gather, ListedHole, Part, Sum, Weigh
+from dpsql.plan.relations import Field, Filter, Project, Rows, row_fields
+from dpsql.plan.walk import map_expr
+
+VERSION = 1
+"""Part of every hash of rows: releases that were described otherwise are not mistaken for these."""
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Described:
+    """`keys` and `conditions` are the expressions of the shape's, in its order."""
+
+    shape: Shape
+    keys: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
+
+
+def describe(aggregate: Aggregate, calibrated: Calibrated, context: str, assume: int | None) -> Described | None:
+    """`aggregate` is canonical; `context` is the text of all else that fixes the meaning of a cell: declarations of
+    tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, chosen bins, mere lists."""
+    gather = calibrated.gather
+    project = _project(gather)
+    if aggregate.sets or calibrated.choice is not None or project is None:
+        return None
+    base, written = _split(aggregate.input)
+    exprs = {column.name: column.expr for column in project.columns}
+    dropped = _dropped(project, gather)
+    keys = tuple(_key(field.name, exprs[field.name], gather, project, assume, dropped) for field in gather.keys)
+    conditions = {canonical_expr(part): part for part in (*written, *dropped.values())}
+    text = "\n".join([f"v{VERSION}", canonical_plan(base), context])
+    shape = Shape(
+        rows=hashlib.sha256(text.encode()).hexdigest(),
+        conditions=tuple(conditions),
+        keys=keys,
+        cells=tuple(cell for part in gather.all_parts for cell in _cells(part, gather, exprs, assume)),
+        selection=None if gather.selection is None else str(gather.selection.limit),
+    )
+    return Described(shape, tuple(exprs[field.name] for field in gather.keys), tuple(conditions.values()))
+
+
+def _split(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
+    """The rows without WHERE, and its conjuncts."""
+    parts: list[Expr] = []
+    while isinstance(node, Filter):
+        parts += [part for part in conjuncts(canonical(node.condition)) if part != TRUE]
+        node = node.input
+    return node, tuple(parts)
+
+
+def _rows(part: Part) -> Rows:
+    return part.input.input if isinstance(part.input, Weigh | Distinct) else part.input
+
+
+def _project(gather: Gather) -> Project | None:
+    """The columns that all parts read."""
+    if not gather.all_parts:
+        return None
+    rows = _rows(gather.all_parts[0])
+    rows = rows.input if isinstance(rows, Filter) else rows
+    return rows if isinstance(rows, Project) else None
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _dropped(project: Project, gather: Gather) -> dict[str, Expr]:
+    """Of the keys for which NULL is no group: the condition that keeps such rows out, which `list_groups` has added."""
+    if not isinstance(project.input, Filter):
+        return {}
+    kept = conjuncts(project.input.condition)
+    keys = {field.name for field in gather.keys}
+    present = {c.name: Not(IsNull(c.expr)) for c in project.columns if c.name in keys}
+    return {name: condition for name, condition in present.items() if condition in kept}
+
+
+def _key(
+    name: str, expr: Expr, gather: Gather, project: Project, assume: int | None, dropped: dict[str, Expr]
+) -> Key:
+    selected = gather.selection is not None and name in gather.selection.keys
+    factor = None if gather.listed is None else next((f for f in gather.listed.factors if name in _names(f)), None)
+    listing, complete = None, not selected
+    if isinstance(factor, ListedHole):
+        rows = hashlib.sha256(repr(factor.rows).encode()).hexdigest()
+        listing = f"{rows} {factor.columns[_names(factor).index(name)]} {factor.and_null}"
+        complete = factor.and_null or not domain_of(expr, node_domains(project.input, assume)).nullable
+    present = canonical_expr(dropped[name]) if name in dropped else None
+    by_unit = name in unit_facts(project).determined
+    return Key(canonical_expr(expr), selected, listing, complete, by_unit, present)
+
+
+def _names(factor: Factor) -> list[str]:
+    return [field.name for field in factor.keys]
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+def _cells(part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | None) -> tuple[Cell | None, ...]:
+    text = _texts(exprs)
+    match part:
+        case CountUnits():
+            if part is gather.selection:
+                return (None,)
+            where = text(part.input.condition) if isinstance(part.input, Filter) else ""
+            return (Cell(part.cell, Kind.UNITS, part.limit is not None, ((f"units {part.limit} {where}", ONE),)),)
+        case Sum():
+            return _sums(part, text, assume)
+        case _:
+            assert_never(part)
+
+
+def _sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[Cell, ...]:
+    rows = part.input
+    env = node_domains(_rows(part), assume)
+    former = Former("rows", text, lambda arg: domain_of(arg, env).nullable)
+    kind, capped = Kind.ROWS, False
+    if isinstance(rows, Weigh):
+        kind = Kind.WEIGHED
+        former = Former(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
+    elif isinstance(rows, Distinct):
+        kind, capped = Kind.DISTINCT, rows.limit is not None
+        columns = " ".join(text(Column(f.name, f.type)) for f in _fields(rows))
+        former = Former(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
+    return tuple(
+        Cell(name, kind, capped, form)
+        for bundle in part.bundles
+        for name, form in zip(bundle.cells, former.forms(bundle), strict=True)
+    )
+
+
+def _fields(rows: Distinct) -> list[Field]:
+    fields = {field.name: field for field in row_fields(rows.input)}
+    return [fields[name] for name in rows.columns]
+
+
+def _texts(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
+    """The canonical text of an expression over the narrowed columns, in terms of the release's rows."""
+
+    def text(expr: Expr) -> str:
+        return canonical_expr(map_expr(expr, lambda e: exprs[e.name] if isinstance(e, Column) else e))
+
+    return text

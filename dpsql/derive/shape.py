@@ -1,0 +1,101 @@
+"""What a stored release holds, as text that the ledger keeps beside it: which rows, keys and cells, no value of any.
+
+Two releases with the same `rows` aggregate the same relation under the same declarations and caps; they differ in the
+conditions that rows must meet, in their keys and in their cells.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors import IntegrityError
+
+FORMAT = 1
+
+Form = tuple[tuple[str, Fraction], ...]
+"""What a cell adds up to, in the units of its values: sums over a group's rows, by their text, with coefficients."""
+
+
+class Kind(Enum):
+    """How a unit's rows enter a cell, and so which groups of cells may be added up."""
+
+    ROWS = "rows"  # every row counts as it is
+    WEIGHED = "weighed"  # all rows of a unit are scaled by one weight
+    UNITS = "units"  # a unit counts once in each group
+    DISTINCT = "distinct"  # equal values count once in each group
+
+
+@dataclass(frozen=True)
+class Key:
+    """`text` is its canonical expression. `listing` says by which public rows it is listed, if by any.
+
+    `present` is the condition, as text, that keeps rows out where the key is NULL and NULL is no group. `complete`:
+    every other row is in a listed group. `by_unit`: all rows of a unit have the same value.
+    """
+
+    text: str
+    selected: bool
+    listing: str | None
+    complete: bool
+    by_unit: bool
+    present: str | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A column of the release. `capped`: a unit is in a limited number of groups, which depend on all of its rows."""
+
+    name: str
+    kind: Kind
+    capped: bool
+    form: Form
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`conditions` are the canonical texts of what every row meets; `cells` are in the order of the release's columns,
+    with None for the one that a selection counts in; `selection` is the text of how groups are selected."""
+
+    rows: str
+    conditions: tuple[str, ...]
+    keys: tuple[Key, ...]
+    cells: tuple[Cell | None, ...]
+    selection: str | None
+
+
+def to_text(shape: Shape) -> str:
+    keys = [[k.text, k.selected, k.listing, k.complete, k.by_unit, k.present] for k in shape.keys]
+    cells = [None if cell is None else _write_cell(cell) for cell in shape.cells]
+    document = {"dpsql_shape": FORMAT, "rows": shape.rows, "conditions": list(shape.conditions), "keys": keys,
+                "cells": cells, "selection": shape.selection}  # fmt: skip
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+def from_text(text: str) -> Shape | None:
+    """The shape that `to_text` wrote; None where another version of dpsql did, which knew other shapes."""
+    try:
+        document = json.loads(text)
+        if document["dpsql_shape"] != FORMAT:
+            return None
+        return Shape(
+            rows=document["rows"],
+            conditions=tuple(document["conditions"]),
+            keys=tuple(Key(*key) for key in document["keys"]),
+            cells=tuple(None if cell is None else _read_cell(cell) for cell in document["cells"]),
+            selection=document["selection"],
+        )
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise IntegrityError("the stored description of a release is damaged") from error
+
+
+def _write_cell(cell: Cell) -> list[Any]:
+    return [cell.name, cell.kind.value, cell.capped, [[atom, str(number)] for atom, number in cell.form]]
+
+
+def _read_cell(stored: list[Any]) -> Cell:
+    name, kind, capped, form = stored
+    return Cell(name, Kind(kind), capped, tuple((atom, Fraction(number)) for atom, number in form))
