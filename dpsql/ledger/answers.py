@@ -161,23 +161,26 @@ def owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Char
 
 
 def own_stored(db: Transaction, account: str, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
-    """Privacy: only what this account has paid for, of this data version (SOUNDNESS 9)."""
+    """Privacy: only what this account has paid for, of this data version (SOUNDNESS 9). Times and order are those of
+    its own entries: when a release was first made, perhaps for others, is not told."""
     marks = ", ".join("?" for _ in rows)
     found = db.rows(
-        "SELECT shape, body, errors, at, number, hash FROM release JOIN payment ON payment.release = id"
+        "SELECT shape, body, errors, content, number, hash FROM release JOIN payment ON payment.release = id"
         " JOIN entry ON entry.account = payment.account AND number = payment.entry"
         f" WHERE rows_of IN ({marks}) AND version = ? AND state = 'stored' AND payment.account = ?"
-        f" ORDER BY id DESC LIMIT {_MOST_OWN}",
+        f" ORDER BY number DESC, plan LIMIT {_MOST_OWN}",
         *rows,
         version,
         account,
     )
     return tuple(
-        OwnRelease(
-            shape, bytes(body), read_errors(errors), datetime.fromisoformat(at), Receipt(account, number, hashed)
-        )
-        for shape, body, errors, at, number, hashed in found
+        OwnRelease(shape, bytes(body), read_errors(errors), _charged_at(content), Receipt(account, number, hashed))
+        for shape, body, errors, content, number, hashed in found
     )
+
+
+def _charged_at(content: str) -> datetime:
+    return datetime.fromisoformat(json.loads(content)["at"])
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
