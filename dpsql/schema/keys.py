@@ -288,8 +288,8 @@ SCHEMA = Record(
         Key("engine", Text("a URL like duckdb:///file.duckdb"), "The database that holds the tables: duckdb:///path, "
             "or duckdb:// where all sources are files. ${NAME} is replaced by the environment variable.",
             default="duckdb://"),
-        Key("ledger", Text("a URL like sqlite:///file.ledger"), "Where losses and answers are recorded: sqlite:///path, "
-            "or postgresql://user@host/database?schema=name for proxies on several machines."
+        Key("ledger", Text("a URL like sqlite:///file.ledger"), "Where losses and answers are recorded: sqlite:///path,"
+            " or postgresql://user@host/database?schema=name for proxies on several machines."
             " ${NAME} is replaced by the environment variable.", default="beside the schema: <schema's name>.ledger"),
         Key("privacy", PRIVACY, "What is protected, and how well.", required=True,
             hint="Write for example privacy: {unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}."),

