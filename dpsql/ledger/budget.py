@@ -11,7 +11,7 @@ from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError
 from dpsql.figures import short_down, short_left, short_up
 from dpsql.ledger.base import Account, Balance, Statement, Terms
 from dpsql.privacy.accounting import epsilon_from, rho_from
-from dpsql.privacy.filters import Composition, Cost, Spent, admit, cost_of, lost, part_left
+from dpsql.privacy.filters import Composition, Cost, Spent, add, admit, cost_of, lost, part_left
 from dpsql.privacy.loss import UNIT, Loss
 
 FREE = "Asking a question again that was answered before is free."
@@ -61,8 +61,16 @@ def refuse_account(account: Account, spent: Spent, cost: Cost, statement: Statem
         return _refuse_delta(account, spent, cost)
     fits = _fitting(account, spent, cost, statement, releases)
     if most.composition is not Composition.ZCDP:
-        gone = lost(most, spent, Fraction(0)) or Fraction(0)
-        return _refusal(account, "counts as epsilon", cost.epsilon or statement.epsilon, account.epsilon - gone, fits)
+        mixed = replace(spent, epsilon=None)  # the pure filter has no room for it
+        before, after = lost(most, mixed, Fraction(0)), lost(most, add(mixed, cost), Fraction(0))
+        before = account.epsilon if before is None else before
+        return _refusal(
+            account,
+            "counts as epsilon",
+            statement.epsilon if after is None else after - before,
+            max(Fraction(0), account.epsilon - before),
+            fits,
+        )
     delta = conversion_delta(account)
     counts, left = epsilon_from(loss.rho, delta), account.epsilon - epsilon_from(spent.rho, delta)
     if Fraction(short_up(counts)) > Fraction(short_left(left, account.epsilon)):

@@ -1,4 +1,4 @@
-"""Losses as the ledger writes them: whole numbers of 2^-80, as text.
+"""Losses as the ledger writes them, as text: whole numbers of 2^-80; those of basic composition are exact fractions.
 
 Sums are exact, and no database's integers are that wide.
 """
@@ -41,24 +41,36 @@ def read_loss(epsilon: str | None, rho: str, delta: str) -> Loss:
 
 
 def cost_figures(cost: Cost) -> Figures:
-    return [*figures(cost.loss), _optional(cost.epsilon), to_units(cost.delta), to_units(cost.squares)]
+    return [*figures(cost.loss), *_basic(cost.epsilon, cost.delta, cost.squares)]
 
 
 def read_cost(stored: Figures) -> Cost:
     pure, rho, delta, epsilon, whole_delta, squares = stored
     loss = Loss(_read_optional(pure), _read(rho), _read(delta))
-    return Cost(loss, _read_optional(epsilon), _read(whole_delta), _read(squares))
+    return Cost(loss, *_read_basic(epsilon, whole_delta, squares))
 
 
 def spent_figures(spent: Spent) -> Figures:
     loss = [_optional(spent.epsilon), to_units(spent.rho), to_units(spent.delta)]
-    return [*loss, _optional(spent.basic_epsilon), to_units(spent.basic_delta), to_units(spent.squares)]
+    return [*loss, *_basic(spent.basic_epsilon, spent.basic_delta, spent.squares)]
 
 
 def read_spent(stored: Figures) -> Spent:
     epsilon, rho, delta, basic, basic_delta, squares = stored
     sums = (_read_optional(epsilon), _read(rho), _read(delta))
-    return Spent(*sums, _read_optional(basic), _read(basic_delta), _read(squares))
+    return Spent(*sums, *_read_basic(basic, basic_delta, squares))
+
+
+def _basic(epsilon: Fraction | None, delta: Fraction, squares: Fraction) -> Figures:
+    return [None if epsilon is None else str(epsilon), str(delta), str(squares)]
+
+
+def _read_basic(
+    epsilon: str | None, delta: str | None, squares: str | None
+) -> tuple[Fraction | None, Fraction, Fraction]:
+    if delta is None or squares is None:
+        raise ValueError("a figure is missing")
+    return None if epsilon is None else Fraction(epsilon), Fraction(delta), Fraction(squares)
 
 
 def _optional(value: Fraction | None) -> str | None:

@@ -33,13 +33,21 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.privacy.accounting import epsilon_from, log_at_least, rho_from
-from dpsql.privacy.loss import NO_LOSS, UNIT, Loss, round_up
+from dpsql.privacy.loss import NO_LOSS, UNIT, Loss
 
 SELECTION_SHARE = Fraction(9, 10)
 """The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
 ADVANCED_SHARE = Fraction(1, 2)
 """The part of an account's delta that the charges may sum to under advanced composition; the rest is d'."""
 _ZERO = Fraction(0)
+
+
+_DECIMALS = 10**40
+
+
+def _decimal_up(value: Fraction) -> Fraction:
+    """Figures of basic and advanced composition are decimals, as people write them: ten times 0.1 is 1."""
+    return Fraction(-(-value.numerator * _DECIMALS // value.denominator), _DECIMALS)
 
 
 class Composition(Enum):
@@ -85,13 +93,13 @@ def cost_of(loss: Loss, epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO)
     Kamath, Steinke 2020), and so also with the asked epsilon where the rho is at most what that one allows.
     """
     if loss.epsilon is not None and loss.delta == 0:
-        return Cost(loss, loss.epsilon, _ZERO, round_up(loss.epsilon**2))
+        return Cost(loss, _decimal_up(loss.epsilon), _ZERO, _decimal_up(loss.epsilon**2))
     if conversion <= 0:
-        return Cost(loss, None, loss.delta, _ZERO)
+        return Cost(loss, None, _decimal_up(loss.delta), _ZERO)
     lost = epsilon_from(loss.rho, conversion)
     if epsilon < lost and loss.rho <= rho_from(epsilon, conversion):
-        lost = round_up(epsilon)
-    return Cost(loss, lost, loss.delta + round_up(conversion), round_up(lost**2))
+        lost = epsilon
+    return Cost(loss, _decimal_up(lost), _decimal_up(loss.delta + conversion), _decimal_up(lost**2))
 
 
 @dataclass(frozen=True)

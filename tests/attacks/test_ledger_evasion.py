@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, reopen, replace_data, schema_text, spent
 
-from dpsql.dataset import dataset_account, open_dataset
+from dpsql.dataset import dataset_account, grant, open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
-from dpsql.ledger.sqlite import SqliteLedger
+from dpsql.ledger.books import Books
 from dpsql.session import Session
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
@@ -85,17 +85,16 @@ def test_a_journal_without_its_ledger_is_not_a_new_ledger(tmp_path: Path) -> Non
 def test_an_edited_ledger_shows(tmp_path: Path) -> None:
     session = new(tmp_path)
     session.execute(COUNT)
-    account = session._account
     with sqlite3.connect(tampered(tmp_path)) as db:
         with pytest.raises(sqlite3.IntegrityError):
-            db.execute("UPDATE entry SET spent_rho = '0'")
+            db.execute("UPDATE entry SET content = '{}'")
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("DELETE FROM payment")
-        db.execute("DROP TRIGGER entry_kept")
-        db.execute("UPDATE entry SET spent_rho = '0', spent_epsilon = '0'")
+        db.execute("DROP TRIGGER entry_UPDATE")
+        db.execute("UPDATE entry SET content = replace(content, '\"spent\":[\"', '\"spent\":[\"-')")
+        db.execute("UPDATE entry SET content = replace(content, '\"spent\":[null,\"', '\"spent\":[null,\"-')")
     db.close()
-    with pytest.raises(IntegrityError):
-        session.dataset.ledger.verify_chain(account)
+    assert session.dataset.ledger.verify() != ()
     assert outcome(session, "SELECT SUM(n) FROM visits").startswith("IntegrityError")
 
 
@@ -105,11 +104,11 @@ def test_an_old_copy_of_the_ledger_does_not_fit_later_receipts(tmp_path: Path) -
     session.execute(COUNT)
     old = tampered(tmp_path).read_bytes()
     session.execute("SELECT SUM(n) FROM visits")
-    receipt = session.dataset.ledger.entries(session._account)[-1]
+    receipt = session.dataset.ledger.entries(session._account.name)[-1]
     tampered(tmp_path).write_bytes(old)
-    assert receipt.hash not in {entry.hash for entry in session.dataset.ledger.entries(session._account)}
+    assert receipt.hash not in {entry.hash for entry in session.dataset.ledger.entries(session._account.name)}
     session.execute("SELECT SUM(x) FROM visits")
-    again = session.dataset.ledger.entries(session._account)[-1]
+    again = session.dataset.ledger.entries(session._account.name)[-1]
     assert (again.number, again.hash) != (receipt.number, receipt.hash) and again.number == receipt.number
 
 
@@ -123,8 +122,8 @@ def test_a_read_only_ledger_serves_nothing_new(tmp_path: Path) -> None:
 def test_a_locked_ledger_serves_nothing(tmp_path: Path) -> None:
     session = new(tmp_path)
     ledger = session.dataset.ledger
-    assert isinstance(ledger, SqliteLedger)
-    object.__setattr__(ledger.file, "busy_seconds", 0.1)
+    assert isinstance(ledger, Books)
+    object.__setattr__(ledger.database, "busy_seconds", 0.1)
     with sqlite3.connect(tampered(tmp_path), isolation_level=None) as db:
         db.execute("BEGIN EXCLUSIVE")
         assert "locked" in outcome(session, COUNT)
@@ -160,8 +159,12 @@ def test_a_raised_budget_keeps_what_was_spent(tmp_path: Path) -> None:
     session = new(tmp_path, epsilon="2", delta="1e-5")
     session.execute(COUNT)
     paid = spent(session)[1]
-    edit(tmp_path, "budget: {epsilon: 2,", "budget: {epsilon: 4,")
-    assert spent(reopen(tmp_path / "h.yaml"))[1] == paid
+    path = edit(tmp_path, "budget: {epsilon: 2,", "budget: {epsilon: 4,")
+    with pytest.raises(IntegrityError, match='changes the budget of "dataset" from epsilon 2 to 4'):
+        reopen(path)
+    _, receipt = grant(path, "dataset")
+    assert receipt is not None and grant(path, "dataset")[1] is None
+    assert spent(reopen(path))[1] == paid
     edit(tmp_path, "budget: {epsilon: 4,", "budget: {epsilon: 1,")
     lowered = reopen(tmp_path / "h.yaml")
     assert spent(lowered)[1] == paid
@@ -305,7 +308,7 @@ def test_a_budget_figure_tells_of_ones_own_charges_only(tmp_path: Path) -> None:
     assert (ana.execute("SHOW BUDGET").rows, ana.budget(), str(ana.explain(COUNT))) == shown
     ana.set("epsilon", "50")
     assert outcome(ana, COUNT) == refused
-    assert ana.dataset.ledger.entries(ana._account) == ()
+    assert [e.kind.value for e in ana.dataset.ledger.entries("ana")] == ["opened"]
     whole = ana.dataset.ledger.balance(dataset_account(ana.dataset.schema))
     assert whole.charges == 5
 

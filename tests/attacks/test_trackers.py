@@ -309,7 +309,7 @@ def test_thousands_of_tiny_charges_add_up_to_what_was_drawn(tmp_path: Path) -> N
     for number in range(25):
         session.execute(f"SELECT COUNT(*) FROM people WHERE age > {number % 100} AND pid <> {number}")
     pure = sum(Fraction(1) / scale for scale, _ in sampler.laplaces)
-    entries = session.dataset.ledger.entries(session._account)
+    entries = session.dataset.ledger.entries(session._account.name)
     charged = sum((loss.epsilon or Fraction(0)) for entry in entries for loss in entry.losses)
     assert charged >= pure > 0
     for tiny in ("1e-30", "1e-100", "1e-399"):

@@ -16,7 +16,7 @@ from support.shop import open_shop
 from dpsql.engines.base import Engine
 from dpsql.errors import BudgetExceeded, EngineFailed, OperationalError
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account, Admit, Asked, Claim, Ledger
+from dpsql.ledger.base import Account, Admit, Asked, Claim, Ledger, Statement
 from dpsql.privacy.release import from_bytes, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.session import Session
@@ -44,7 +44,7 @@ class Watched:
 
 class WatchedLedger(Watched):
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: str, now: datetime, admit: Admit
+        self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit
     ) -> tuple[Claim, ...]:
         claims: tuple[Claim, ...] = self.inner.purchase(account, asked, statement, now, admit)
         self._note("paid")

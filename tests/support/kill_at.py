@@ -11,7 +11,7 @@ from typing import Any
 
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
-from dpsql.ledger.sqlite import SqliteLedger
+from dpsql.ledger.books import Books
 from dpsql.post import sandbox
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.session import Session
@@ -33,7 +33,7 @@ def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any],
     elif step == "post":
         owner, name, when = sandbox, "run", "before"
     else:
-        owner = DuckDBEngine if name == "execute" else SqliteLedger
+        owner = DuckDBEngine if name == "execute" else Books
     real, left = getattr(owner, name), [skip]
 
     def watched(*args: Any, **named: Any) -> Any:

@@ -24,8 +24,8 @@ from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import AccountSuspended, EngineFailed, OperationalError, QueryCanceled
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account, Binding, Claim
-from dpsql.ledger.sqlite import open_ledger
+from dpsql.ledger.base import Account, Binding, Claim, Receipt
+from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import NO_LOSS
 from dpsql.runs import DETACHED, MOST, QUEUED, Clock, Runs, Ticket
 from dpsql.session import Session
@@ -38,6 +38,9 @@ def gate() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+PAID = Receipt("ana", 1, "hash")
 
 
 def test_runs_of_one_ledger_are_joined_and_others_are_not(gate: threading.Event) -> None:
@@ -306,12 +309,12 @@ def test_an_ask_that_needs_one_run_too_many_is_refused_before_the_charge(shop: S
 
 def test_what_is_stored_or_under_way_needs_no_room(crowd: Crowd) -> None:
     runs, data = Runs(ledger="a"), FakeData(bodies={1: b"stored"})
-    runs.admit([Claim(1, b"stored", False, NO_LOSS, ())])
+    runs.admit([Claim(1, b"stored", False, NO_LOSS, (), PAID)])
     with pytest.raises(OperationalError):
-        runs.admit([Claim(1, b"stored", False, NO_LOSS, ()), Claim(2, None, True, NO_LOSS, ())])
+        runs.admit([Claim(1, b"stored", False, NO_LOSS, (), PAID), Claim(2, None, True, NO_LOSS, (), PAID)])
     runs_room._here.runs["a", 2] = runs_room._Run(0)
     try:
-        runs.admit([Claim(2, None, True, NO_LOSS, ())])
+        runs.admit([Claim(2, None, True, NO_LOSS, (), PAID)])
     finally:
         del runs_room._here.runs["a", 2]
     assert data.runs == 0

@@ -25,8 +25,9 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.exact import Exact, Row
-from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim
+from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim, Receipt, Statement, Terms
 from dpsql.post import sandbox
+from dpsql.privacy.filters import Spent
 from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source, View
 from dpsql.session import Answer, Session
@@ -78,7 +79,7 @@ class FakeLedger:
     failures: int = 0
 
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: str, now: dt.datetime, admit: Admit
+        self, account: Account, asked: Sequence[Asked], statement: Statement, now: dt.datetime, admit: Admit
     ) -> tuple[Claim, ...]:
         self.calls.append("purchase")
         assert account.name == "dataset" and now == NOW
@@ -92,7 +93,7 @@ class FakeLedger:
         new = key not in self.sold
         release = self.sold.setdefault(key, len(self.sold) + 1)
         self.bodies.setdefault(release, None)
-        return Claim(release, self.bodies[release], new, one.loss, one.errors)
+        return Claim(release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash"))
 
     def stored(self, release: int) -> bytes | None:
         return self.bodies[release]
@@ -112,7 +113,8 @@ class FakeLedger:
     def balance(self, account: Account) -> Balance:
         self.calls.append("balance")
         one = Fraction(1)
-        return Balance(account.name, 8 * one, one / 10**6, None, one, 2 * one, one * 0, one, one, 7 * one, one / 2, 3)
+        terms, spent = Terms(8 * one, one / 10**6), Spent(None, one, one * 0)
+        return Balance(account.name, terms, spent, one, 7 * one, one / 2, 3)
 
     def close(self) -> None:
         self.calls.append("close")

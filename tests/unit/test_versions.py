@@ -318,7 +318,7 @@ def test_processes_that_open_at_once_all_succeed(folder):
     program = (
         "import sys\n"
         "from dpsql.ledger.base import Account, Binding\n"
-        "from dpsql.ledger.sqlite import open_ledger\n"
+        "from dpsql.ledger.open import open_ledger\n"
         "from dpsql.schema.load import load_schema\n"
         "from dpsql.versions import register\n"
         "schema = load_schema(sys.argv[1])\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.figures import short_down, short_up
-from dpsql.ledger.base import Account
-from dpsql.ledger.budget import balance_of, conversion_delta, limits_of, refuse_account, refuse_dataset
-from dpsql.privacy.accounting import NOTHING, Spent, admit, epsilon_from, rho_from
-from dpsql.privacy.loss import Loss, round_down
+from dpsql.ledger.base import Account, Statement
+from dpsql.ledger.budget import balance_of, conversion_delta, refuse_account, refuse_shared
+from dpsql.privacy.accounting import epsilon_from, rho_from
+from dpsql.privacy.filters import NOTHING, Composition, Cost, Spent, admit, cost_of
+from dpsql.privacy.loss import Loss, round_down, total
 
 ANA = Account("ana", Fraction(2), Fraction(1, 10**8))
 PURE = Account("pure", Fraction(2), Fraction(0))
@@ -47,7 +49,7 @@ class TestBalance:
     def test_of_a_new_account(self) -> None:
         balance = balance_of(ANA, NOTHING, 0)
         assert balance.spent_epsilon == 0 and balance.left_epsilon == 2 and balance.fraction_left == 1
-        assert (balance.limit_rho, balance.limit_delta) == (limits_of(ANA).rho, limits_of(ANA).delta)
+        assert (balance.limit_rho, balance.limit_delta) == (ANA.terms.limits.rho, ANA.terms.limits.delta)
 
     def test_of_pure_charges_is_the_smaller_figure(self) -> None:
         few = balance_of(ANA, Spent(Fraction(1), Fraction(1, 2), Fraction(0)), 1)
@@ -56,14 +58,14 @@ class TestBalance:
         assert many.spent_epsilon == epsilon_from(Fraction(1, 100), conversion_delta(ANA)) < 2
 
     def test_of_gaussian_charges_is_converted(self) -> None:
-        spent = Spent(None, limits_of(ANA).rho / 2, limits_of(ANA).delta / 4)
+        spent = Spent(None, ANA.terms.limits.rho / 2, ANA.terms.limits.delta / 4)
         balance = balance_of(ANA, spent, 2)
         assert balance.pure_epsilon is None and balance.fraction_left == Fraction(1, 2)
         assert balance.spent_epsilon == epsilon_from(spent.rho, conversion_delta(ANA))
         assert balance.left_epsilon == 2 - balance.spent_epsilon > 0
 
     def test_the_scarcer_of_rho_and_delta_counts(self) -> None:
-        spent = Spent(None, limits_of(ANA).rho / 10, limits_of(ANA).delta * 3 / 4)
+        spent = Spent(None, ANA.terms.limits.rho / 10, ANA.terms.limits.delta * 3 / 4)
         assert balance_of(ANA, spent, 1).fraction_left == Fraction(1, 4)
 
     def test_never_below_nothing(self) -> None:
@@ -86,68 +88,108 @@ def figures(text: str) -> list[Fraction]:
     return [Fraction(figure) for figure in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", text)]
 
 
-losses = st.tuples(
-    st.booleans(),
-    st.fractions(min_value=Fraction(1, 1000), max_value=3, max_denominator=1000),
-    st.sampled_from([Fraction(0), Fraction(1, 10**9), Fraction(1, 10**8)]),
+epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=3, max_denominator=1000)
+deltas = st.sampled_from([Fraction(0), Fraction(1, 10**10), Fraction(1, 10**9), Fraction(1, 10**8), Fraction(1, 10**3)])
+accounts = st.builds(
+    Account,
+    st.just("ana"),
+    st.just(Fraction(2)),
+    st.sampled_from([Fraction(0), Fraction(1, 10**8), Fraction(1, 10**4)]),
+    st.sampled_from(Composition),
 )
 
 
-def loss_of(pure: bool, epsilon: Fraction, delta: Fraction) -> Loss:
-    return Loss(epsilon, epsilon**2 / 2, Fraction(0)) if pure else Loss(None, epsilon**2 / 50, delta)
+@dataclass(frozen=True)
+class Query:
+    """A statement of some releases, which was charged the given part of what it may lose."""
+
+    epsilon: Fraction
+    delta: Fraction
+    selects: bool
+    releases: int
+    part: Fraction
+
+    @property
+    def statement(self) -> Statement:
+        conversion = self.delta * Fraction(9, 10) if self.selects else self.delta
+        return Statement("SELECT", self.epsilon, self.delta, conversion)
+
+    @property
+    def cost(self) -> Cost:
+        each = Fraction(1, self.releases) * self.part
+        conversion = self.statement.conversion
+        if not self.delta:
+            one = Loss(round_down(self.epsilon * each), round_down(self.epsilon**2 / 2 * each), Fraction(0))
+        else:
+            delta = round_down(self.delta / 10 / self.releases) if self.selects else Fraction(0)
+            one = Loss(None, round_down(rho_from(self.epsilon, conversion) * each), delta)
+        return cost_of(total([one] * self.releases), self.epsilon, conversion)
 
 
-@given(st.lists(losses, max_size=5), losses, st.sampled_from([ANA, PURE]))
-def test_a_refusal_asks_for_more_than_it_says_is_left(
-    history: list[tuple[bool, Fraction, Fraction]], asked: tuple[bool, Fraction, Fraction], account: Account
+queries = st.builds(
+    Query, epsilons, deltas, st.booleans(), st.integers(1, 5), st.sampled_from([Fraction(1), Fraction(1, 3)])
+)
+
+
+@given(st.lists(queries, max_size=5), queries, accounts)
+def test_a_refusal_asks_for_more_than_it_says_is_left_and_what_it_proposes_fits(
+    history: list[Query], asked: Query, account: Account
 ) -> None:
-    spent = NOTHING
-    for item in history:
-        spent = admit(limits_of(account), spent, loss_of(*item)) or spent
-    loss = loss_of(*asked)
-    if admit(limits_of(account), spent, loss) is not None:
+    """Whatever the composition, the noise and the statement's delta: the hint can be pasted."""
+    most, spent = account.terms.limits, NOTHING
+    for query in history:
+        spent = admit(most, spent, query.cost) or spent
+    if admit(most, spent, asked.cost) is not None:
         return
-    refusal = refuse_account(account, spent, loss, 1)
-    assert '"ana"' in refusal.message or '"pure"' in refusal.message
+    refusal = refuse_account(account, spent, asked.cost, asked.statement, asked.releases)
+    assert '"ana"' in refusal.message and refusal.hint is not None
     if "is left" in refusal.message:
         wanted, left = figures(refusal.message)
         assert wanted > left
+    setting = re.search(r"SET (epsilon|delta) = ([0-9.e-]+)\. ", refusal.hint)
+    if setting is not None and setting[1] == "epsilon":
+        assert admit(most, spent, replace(asked, epsilon=Fraction(setting[2])).cost) is not None
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000))
-def test_the_epsilon_in_a_hint_fits(share: Fraction) -> None:
-    """Under Gaussian noise, for a statement whose delta is at most that of the account's conversion."""
-    most = limits_of(ANA)
-    spent = Spent(None, round_down(most.rho * (1 - share)), Fraction(0))
-    hint = refuse_account(ANA, spent, Loss(None, most.rho, Fraction(0)), 1).hint
+@given(st.fractions(min_value=Fraction(1, 100), max_value=Fraction(9, 10), max_denominator=1000), accounts)
+def test_the_proposed_epsilon_is_nearly_the_largest(left: Fraction, account: Account) -> None:
+    delta = Fraction(1, 10**9) if account.delta else Fraction(0)
+    query = Query(account.epsilon, delta, False, 1, Fraction(1))
+    most = account.terms.limits
+    spent = admit(most, NOTHING, replace(query, epsilon=account.epsilon * (1 - left)).cost)
+    if spent is None or admit(most, spent, query.cost) is not None:
+        return
+    hint = refuse_account(account, spent, query.cost, query.statement, 1).hint
     assert hint is not None
     setting = re.search(r"SET epsilon = ([0-9.e-]+)\. ", hint)
-    assert setting is not None
-    for delta in (conversion_delta(ANA), conversion_delta(ANA) / 100):
-        rho = rho_from(Fraction(setting[1]), delta)
-        assert admit(most, spent, Loss(None, rho, Fraction(0))) is not None
+    assert setting is None or admit(most, spent, replace(query, epsilon=Fraction(setting[1]) * 102 / 100).cost) is None
+    assert setting is not None or admit(most, spent, replace(query, epsilon=Fraction(1, 10**6)).cost) is None
 
 
 def test_what_refuses_is_named() -> None:
-    most = limits_of(ANA)
-    delta = refuse_account(ANA, Spent(None, Fraction(0), most.delta / 2), Loss(None, Fraction(0), most.delta), 1)
+    most = ANA.terms.limits
+    statement = Statement("SELECT", Fraction(2), Fraction(1, 10**9), Fraction(1, 10**9))
+    gone = Spent(None, Fraction(0), most.delta / 2)
+    delta = refuse_account(ANA, gone, cost_of(Loss(None, Fraction(0), most.delta)), statement, 1)
     assert "selection delta of 9e-9, but only 4.5e-9" in delta.message
     assert delta.hint is not None and "SET delta = 4.5e-9" in delta.hint
-    rho = refuse_account(ANA, Spent(None, most.rho, Fraction(0)), Loss(None, most.rho, Fraction(0)), 1)
+    gone = Spent(None, most.rho, Fraction(0))
+    rho = refuse_account(ANA, gone, cost_of(Loss(None, most.rho, Fraction(0))), statement, 1)
     assert "counts as epsilon 2" in rho.message and "but only 0 of" in rho.message
     assert rho.hint is not None and "SET" not in rho.hint and "is free" in rho.hint
-    impure = refuse_account(PURE, NOTHING, Loss(None, Fraction(1, 100), Fraction(0)), 1)
+    impure = refuse_account(PURE, NOTHING, cost_of(Loss(None, Fraction(1, 100), Fraction(0))), statement, 1)
     assert "has a delta of 0" in impure.message
 
 
 def test_the_parts_of_a_statement_round_up_and_still_fit() -> None:
     spent = Spent(Fraction(1), Fraction(1, 2), Fraction(0))
-    hint = refuse_account(PURE, spent, Loss(Fraction(3), Fraction(1), Fraction(0)), 3).hint
+    cost = cost_of(Loss(Fraction(3), Fraction(1), Fraction(0)))
+    hint = refuse_account(PURE, spent, cost, Statement("SELECT", Fraction(3)), 3).hint
     assert hint is not None
     (epsilon,) = figures(hint)
     third = Loss(epsilon / 3, Fraction(0), Fraction(0))
-    assert admit(limits_of(PURE), spent, third + third + third) is not None
+    assert admit(PURE.terms.limits, spent, cost_of(third + third + third)) is not None
 
 
 def test_the_datasets_refusal_has_no_figures() -> None:
-    assert not figures(str(refuse_dataset()))
+    assert not figures(str(refuse_shared()))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import NOTHING, Limits, Spent, admit, epsilon_from, limits, rho_from
+from dpsql.privacy.accounting import epsilon_from, rho_from
+from dpsql.privacy.filters import NOTHING, Limits, Spent, admit, cost_of, limits
 from dpsql.privacy.loss import UNIT, Loss
 
 MICRO = F(1, 10**6)
@@ -23,7 +24,7 @@ def gaussian(sigma: F) -> Loss:
 
 def granted(limit: Limits, loss: Loss) -> int:
     spent, count = NOTHING, 0
-    while (after := admit(limit, spent, loss)) is not None:
+    while (after := admit(limit, spent, cost_of(loss))) is not None:
         spent, count = after, count + 1
     return count
 
@@ -109,16 +110,16 @@ def test_an_account_splits_its_delta() -> None:
 
 def test_pure_filter_ends_with_the_first_other_loss() -> None:
     limit = Limits(F(1), F(1, 100), F(0))
-    spent = admit(limit, NOTHING, pure(F(1, 2)))
+    spent = admit(limit, NOTHING, cost_of(pure(F(1, 2))))
     assert spent is not None
     assert spent.rho > limit.rho
-    assert admit(limit, spent, gaussian(F(100))) is None
-    assert admit(limit, spent, pure(F(1, 2))) is not None
+    assert admit(limit, spent, cost_of(gaussian(F(100)))) is None
+    assert admit(limit, spent, cost_of(pure(F(1, 2)))) is not None
 
 
 def test_delta_is_never_pure() -> None:
     limit = Limits(F(1), F(0), F(0))
-    assert admit(limit, NOTHING, Loss(F(1, 2), F(0), F(1, 10**9))) is None
+    assert admit(limit, NOTHING, cost_of(Loss(F(1, 2), F(0), F(1, 10**9)))) is None
 
 
 def test_selection_delta_is_limited() -> None:
@@ -140,7 +141,7 @@ def test_some_filter_always_holds(asked: list[Loss]) -> None:
     """What was granted fits one of the two filters as a whole; a refusal changes nothing."""
     limit, spent, taken = limits(F(1), MICRO), NOTHING, []
     for loss in asked:
-        after = admit(limit, spent, loss)
+        after = admit(limit, spent, cost_of(loss))
         if after is not None:
             spent = after
             taken.append(loss)
@@ -155,4 +156,4 @@ def test_admit_is_exact_at_the_limit() -> None:
     limit = Limits(F(0), F(3, UNIT), F(0))
     step = Loss(None, F(1, UNIT), F(0))
     assert granted(limit, step) == 3
-    assert admit(limit, Spent(None, F(3, UNIT), F(0)), step) is None
+    assert admit(limit, Spent(None, F(3, UNIT), F(0)), cost_of(step)) is None

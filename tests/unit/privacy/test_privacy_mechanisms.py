@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import NOTHING, Limits, admit
+from dpsql.privacy.filters import NOTHING, Limits, admit, cost_of
 from dpsql.privacy.loss import round_down
 from dpsql.privacy.mechanisms import (
     SCALE_GRID,
@@ -38,10 +38,10 @@ def test_equal_shares_fit_exactly(parts: int) -> None:
         charge = loss(calibrate(sensitivity, F(1, parts)), sensitivity)
         spent = NOTHING
         for _ in range(parts):
-            after = admit(limit, spent, charge)
+            after = admit(limit, spent, cost_of(charge))
             assert after is not None
             spent = after
-        assert admit(limit, spent, charge) is None
+        assert admit(limit, spent, cost_of(charge)) is None
 
 
 @given(sensitivities, shares)
