@@ -3,10 +3,11 @@
 Privacy: what is read is a stored release that the account has paid for, and nothing else.
 
 Accuracy: the noise of the derived cells, in any combination of them, is no larger than that of fresh ones; groups come
-from the same list, or from a selection that is as keen. A cell of weighed rows that is added up over groups has scaled
-each unit by a weight between the fresh one and 1, since the finer the groups, the smaller a unit's norm: clipping took
-away no more. Conditions go the other way, as a unit would weigh more without the rows that they leave out: there
-nothing is derived, unless a condition keeps or leaves out all rows of a unit.
+from the same list, or from a selection that is as keen. A cell of rows that are weighed by an L2 norm, added up over
+groups, has scaled each unit by a weight between the fresh one and 1, since the finer the groups, the smaller the norm:
+clipping took away no more. (Not so where the fresh norm is that of a single group, which is known without rounding.)
+Conditions go the other way, as a unit would weigh more without the rows that they leave out: there nothing is derived,
+unless a condition keeps or leaves out all rows of a unit. L1 norms are the same over any groups.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def derive(asked: Described, fresh: Calibrated, stored: Shape, release: Release)
         _check_selection(fresh, release.spec)
         numbers = _combinations(asked.shape, stored, release.spec)
         used = sorted({place for row in numbers.values() for place, number in enumerate(row) if number})
+        spread = any(cell.spread for cell in asked.shape.cells if cell is not None)
         for place in used:
-            _check_additive(stored.cells[place], stored, groups)
+            _check_additive(stored.cells[place], stored, groups, spread)
         _check_errors(numbers, fresh, release.spec, groups.most)
         return _derived(numbers, used, groups, stored, release)
     except (NotDerived, TooSmall):
@@ -84,8 +86,9 @@ def _form(stored: Shape, place: int) -> tuple[tuple[str, Fraction], ...]:
     return () if cell is None else cell.form
 
 
-def _check_additive(cell: Cell | None, stored: Shape, groups: Regrouped) -> None:
-    """Whether this cell of the stored groups means, added up, what it means in the asked ones."""
+def _check_additive(cell: Cell | None, stored: Shape, groups: Regrouped, spread: bool) -> None:
+    """Whether this cell of the stored groups means, added up, what it means in the asked ones, where `spread` is that
+    of weighed cells."""
     if cell is None:
         raise NotDerived
     whole_units = all(stored.keys[place].by_unit for place in groups.narrowed)
@@ -93,7 +96,7 @@ def _check_additive(cell: Cell | None, stored: Shape, groups: Regrouped) -> None
     if cell.capped:  # a unit's groups are chosen among all that it has
         fits = not groups.narrowed and not groups.dropped
     elif cell.kind is Kind.WEIGHED:
-        fits = whole_units
+        fits = whole_units and cell.spread == spread
     elif cell.kind is Kind.UNITS:
         fits = groups.most == 1 or apart
     else:

@@ -22,7 +22,7 @@ from dpsql.calibrate import Calibrated
 from dpsql.derive.forms import Former
 from dpsql.derive.shape import Cell, Key, Kind, Shape
 from dpsql.plan.expr import TRUE, Column, Expr, IsNull, Not, conjuncts
-from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Factor, Gather, ListedHole, Part, Sum, Weigh
+from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Factor, Gather, ListedHole, Norm, Part, Sum, Weigh
 from dpsql.plan.relations import Field, Filter, Project, Rows, row_fields
 from dpsql.plan.walk import map_expr
 
@@ -128,7 +128,8 @@ def _cells(part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | Non
             if part is gather.selection:
                 return (None,)
             where = text(part.input.condition) if isinstance(part.input, Filter) else ""
-            return (Cell(part.cell, Kind.UNITS, part.limit is not None, ((f"units {part.limit} {where}", ONE),)),)
+            form = ((f"units {part.limit} {where}", ONE),)
+            return (Cell(part.cell, Kind.UNITS, part.limit is not None, False, form),)
         case Sum():
             return _sums(part, text, assume)
         case _:
@@ -139,16 +140,16 @@ def _sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[C
     rows = part.input
     env = node_domains(_rows(part), assume)
     former = Former("rows", text, lambda arg: domain_of(arg, env).nullable)
-    kind, capped = Kind.ROWS, False
+    kind, capped, spread = Kind.ROWS, False, False
     if isinstance(rows, Weigh):
-        kind = Kind.WEIGHED
+        kind, spread = Kind.WEIGHED, rows.norm is Norm.L2 and bool(rows.keys)
         former = Former(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
     elif isinstance(rows, Distinct):
         kind, capped = Kind.DISTINCT, rows.limit is not None
         columns = " ".join(text(Column(f.name, f.type)) for f in _fields(rows))
         former = Former(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
     return tuple(
-        Cell(name, kind, capped, form)
+        Cell(name, kind, capped, spread, form)
         for bundle in part.bundles
         for name, form in zip(bundle.cells, former.forms(bundle), strict=True)
     )

@@ -47,11 +47,15 @@ class Key:
 
 @dataclass(frozen=True)
 class Cell:
-    """A column of the release. `capped`: a unit is in a limited number of groups, which depend on all of its rows."""
+    """A column of the release. `capped`: a unit is in a limited number of groups, which depend on all of its rows.
+
+    `spread`: a unit's rows are weighed by the L2 norm of their numbers in several groups.
+    """
 
     name: str
     kind: Kind
     capped: bool
+    spread: bool
     form: Form
 
 
@@ -93,9 +97,10 @@ def from_text(text: str) -> Shape | None:
 
 
 def _write_cell(cell: Cell) -> list[Any]:
-    return [cell.name, cell.kind.value, cell.capped, [[atom, str(number)] for atom, number in cell.form]]
+    form = [[atom, str(number)] for atom, number in cell.form]
+    return [cell.name, cell.kind.value, cell.capped, cell.spread, form]
 
 
 def _read_cell(stored: list[Any]) -> Cell:
-    name, kind, capped, form = stored
-    return Cell(name, Kind(kind), capped, tuple((atom, Fraction(number)) for atom, number in form))
+    name, kind, capped, spread, form = stored
+    return Cell(name, Kind(kind), capped, spread, tuple((atom, Fraction(number)) for atom, number in form))
