@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `from support.shop import open_shop`
 
+from support.ledgers import Shelf
 from support.postgres import Server, running
 
 from dpsql.schema.load import load_schema
@@ -61,3 +62,11 @@ def postgres() -> Iterator[Server]:
     """One for each process of the tests, started for the first that asks."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
+    """A place for ledgers: of each kind, one after the other."""
+    shelf = Shelf(tmp_path, request.getfixturevalue("postgres") if request.param == "postgres" else None)
+    yield shelf
+    shelf.close()

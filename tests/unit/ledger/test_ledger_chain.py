@@ -1,26 +1,23 @@
-"""Entries, their chain, and that tampering shows."""
+"""Entries, their chain, and that tampering shows, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
-from pathlib import Path
 
+import psycopg
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.ledger import chain
 from dpsql.ledger.base import Account, Asked, Binding, Entry, Finding, Kind, Statement, Terms
 from dpsql.ledger.books import Books
-from dpsql.ledger.database import KEPT
-from dpsql.ledger.open import open_ledger
 from dpsql.ledger.units import from_units, to_units
 from dpsql.privacy.filters import add, cost_of
 from dpsql.privacy.loss import UNIT, Loss
-from tests.support.ledgers import charges
+from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("row", "change_one", 1)
 DATASET = Account("dataset", Fraction(8), Fraction(1, 10**7))
@@ -34,9 +31,9 @@ def loss(epsilon: str) -> Loss:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Books:
+def ledger(shelf: Shelf) -> Books:
     """Four charges of ana, two of ben; one release is shared."""
-    ledger = open_ledger(f"sqlite://{tmp_path}/a.ledger", BINDING, DATASET)
+    ledger = shelf.open(BINDING, DATASET)
     ledger.register_version("files", "facts")
     for i in range(4):
         asked = [Asked(f"p{i}", 1, loss("1/10"), (Fraction(1),)), Asked(f"q{i}", 1, loss("1/5"), (Fraction(1),))]
@@ -44,15 +41,6 @@ def ledger(tmp_path: Path) -> Books:
     for plan in ("p0", "own"):
         ledger.purchase(BEN, [Asked(plan, 1, loss("1/10"), (Fraction(1),))], Statement(plan), NOW)
     return ledger
-
-
-def tamper(ledger: Books, *statements: str) -> None:
-    with closing(sqlite3.connect(ledger.database.path, isolation_level=None)) as db:
-        for table in KEPT:
-            for event in ("UPDATE", "DELETE"):
-                db.execute(f"DROP TRIGGER {table}_{event}")
-        for statement in statements:
-            assert db.execute(statement).rowcount > 0, statement
 
 
 def test_an_untouched_chain_is_whole(ledger: Books) -> None:
@@ -141,19 +129,18 @@ EDITS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
-def test_tampering_shows(ledger: Books, edit: tuple[str, ...]) -> None:
-    tamper(ledger, *edit)
+def test_tampering_shows(shelf: Shelf, ledger: Books, edit: tuple[str, ...]) -> None:
+    shelf.tamper(*edit)
     assert "ana" in {finding.account for finding in ledger.verify()}
 
 
-def test_a_finding_names_the_entry(ledger: Books) -> None:
-    tamper(ledger, *EDITS["statement"])
+def test_a_finding_names_the_entry(shelf: Shelf, ledger: Books) -> None:
+    shelf.tamper(*EDITS["statement"])
     assert str(ledger.verify()[0]) == '"ana" 3: its content was changed'
 
 
-def test_an_account_removed_without_trace_shows_in_the_owners_chain(ledger: Books) -> None:
-    tamper(
-        ledger,
+def test_an_account_removed_without_trace_shows_in_the_owners_chain(shelf: Shelf, ledger: Books) -> None:
+    shelf.tamper(
         "DELETE FROM entry WHERE account = 'ben'",
         "DELETE FROM payment WHERE account = 'ben'",
         "DELETE FROM account WHERE name = 'ben'",
@@ -170,14 +157,14 @@ def test_an_account_removed_without_trace_shows_in_the_owners_chain(ledger: Book
         ("UPDATE journal SET place = 99 WHERE account = 'ana' AND number = 3",),
     ],
 )
-def test_an_altered_journal_shows(ledger: Books, edit: tuple[str, ...]) -> None:
-    tamper(ledger, *edit)
+def test_an_altered_journal_shows(shelf: Shelf, ledger: Books, edit: tuple[str, ...]) -> None:
+    shelf.tamper(*edit)
     assert ledger.verify() != ()
 
 
 @pytest.mark.parametrize("edit", ["sum", "cut the tail", "cut all", "forget the account's row"])
-def test_an_altered_end_stops_charging(ledger: Books, edit: str) -> None:
-    tamper(ledger, *EDITS[edit])
+def test_an_altered_end_stops_charging(shelf: Shelf, ledger: Books, edit: str) -> None:
+    shelf.tamper(*EDITS[edit])
     with pytest.raises(IntegrityError):
         ledger.balance(ANA)
     with pytest.raises(IntegrityError):
@@ -205,23 +192,19 @@ def test_a_forgery_that_nothing_contradicts_passes(ledger: Books) -> None:
     assert ledger.verify() == ()
 
 
-def test_a_consistent_forgery_beyond_the_budget_shows(ledger: Books) -> None:
+def test_a_consistent_forgery_beyond_the_budget_shows(shelf: Shelf, ledger: Books) -> None:
     """Every hash fits, but the filter would have refused: verifying recomputes each admission."""
     small = Terms(Fraction(1, 1000), Fraction(0))
     forge(ledger, terms=small)
     assert "terms differ" in str(ledger.verify()[0])
     for kind, what in ((Kind.CHANGED, "its cost"), (Kind.OPENED, "opened once")):
         forged = replace(charges(ledger, ANA)[-1], kind=kind, number=7)
-        assert what in str(_appended(ledger, forged))
+        assert what in str(_appended(shelf, ledger, forged))
 
 
-def _appended(ledger: Books, entry: Entry) -> Finding:
+def _appended(shelf: Shelf, ledger: Books, entry: Entry) -> Finding:
     """What is found of an entry in the place of the last one."""
-    with closing(sqlite3.connect(ledger.database.path, isolation_level=None)) as db:
-        db.execute("DROP TRIGGER IF EXISTS entry_DELETE")
-        db.execute("DROP TRIGGER IF EXISTS journal_DELETE")
-        db.execute("DELETE FROM entry WHERE account = 'ana' AND number >= 6")
-        db.execute("DELETE FROM journal WHERE account = 'ana' AND number >= 6")
+    shelf.tamper(*(f"DELETE FROM {table} WHERE account = 'ana' AND number >= 6" for table in ("entry", "journal")))
     with ledger.database.write() as db:
         previous = charges(ledger, ANA)[-1]
         chain.append(db, replace(entry, number=6, terms=previous.terms, previous=previous.hash))
@@ -254,20 +237,15 @@ def test_a_budget_that_was_passed_shows(ledger: Books) -> None:
         "DELETE FROM payment",
     ],
 )
-def test_a_slip_of_the_hand_is_stopped_by_the_file_itself(ledger: Books, statement: str) -> None:
-    with (
-        closing(sqlite3.connect(ledger.database.path, isolation_level=None)) as db,
-        pytest.raises(sqlite3.IntegrityError, match="never"),
-    ):
-        db.execute(statement)
+def test_a_slip_of_the_hand_is_stopped_by_the_database(shelf: Shelf, ledger: Books, statement: str) -> None:
+    with pytest.raises((sqlite3.IntegrityError, psycopg.errors.RaiseException), match="never"):
+        shelf.alter(statement)
 
 
 def test_losses_are_text_in_whole_units(ledger: Books) -> None:
-    with closing(sqlite3.connect(ledger.database.path)) as db:
-        rows = db.execute(
-            "SELECT typeof(rho), typeof(epsilon), typeof(delta), rho FROM release"
-        ).fetchall()
-    assert all(row[:3] == ("text", "text", "text") and int(row[3]) > 0 for row in rows)
+    with ledger.database.read() as db:
+        rows = db.rows("SELECT epsilon, delta, rho FROM release")
+    assert all(isinstance(figure, str) and int(figure) >= 0 for row in rows for figure in row)
     assert to_units(Fraction(3, UNIT)) == "3" and from_units("3") == Fraction(3, UNIT)
     with pytest.raises(InternalError):
         to_units(Fraction(1, 3))

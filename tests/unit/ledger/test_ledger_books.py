@@ -1,24 +1,20 @@
-"""Charging, redeeming, storing: the protocol of SOUNDNESS 9 on the SQLite ledger."""
+"""Charging, redeeming, storing: the protocol of SOUNDNESS 9, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import threading
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from dpsql.errors import AccountSuspended, BudgetExceeded, InternalError, StaleData
 from dpsql.ledger.base import Account, Asked, Binding, Statement
 from dpsql.ledger.books import Books
-from dpsql.ledger.open import open_ledger
 from dpsql.privacy.filters import limits
 from dpsql.privacy.loss import Loss
-from tests.support.ledgers import charges
+from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("patients.patient_id", "add_remove", 1)
 DATASET = Account("dataset", Fraction(8), Fraction(1, 10**7))
@@ -40,16 +36,16 @@ def ask(plan: str, loss: Loss, *errors: int, version: int = 1) -> Asked:
     return Asked(plan, version, loss, tuple(map(Fraction, errors or (10,))))
 
 
-def make(folder: Path, dataset: Account = DATASET, **settings: object) -> Books:
-    ledger = open_ledger(f"sqlite://{folder}/a.ledger", BINDING, dataset, **settings)  # type: ignore[arg-type]
+def make(shelf: Shelf, dataset: Account = DATASET, name: str = "a", **settings: object) -> Books:
+    ledger = shelf.open(BINDING, dataset, name, **settings)
     if ledger.current_version() is None:
         ledger.register_version("files", "facts")
     return ledger
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Books:
-    return make(tmp_path)
+def ledger(shelf: Shelf) -> Books:
+    return make(shelf)
 
 
 def test_a_new_release_is_charged_to_the_analyst_and_to_the_dataset(ledger: Books) -> None:
@@ -60,16 +56,16 @@ def test_a_new_release_is_charged_to_the_analyst_and_to_the_dataset(ledger: Book
     assert ledger.balance(BEN).charges == 0
 
 
-def test_the_charge_is_there_for_the_next_process(tmp_path: Path) -> None:
-    make(tmp_path).purchase(ANA, [ask("p", gaussian("1/100", "1e-10"))], Statement("SELECT 1"), NOW)
-    balance = make(tmp_path).balance(ANA)
+def test_the_charge_is_there_for_the_next_process(shelf: Shelf) -> None:
+    make(shelf).purchase(ANA, [ask("p", gaussian("1/100", "1e-10"))], Statement("SELECT 1"), NOW)
+    balance = make(shelf).balance(ANA)
     assert (balance.spent_rho, balance.spent_delta) == (gaussian("1/100").rho, gaussian("0", "1e-10").delta)
     assert balance.pure_epsilon is None
 
 
-def test_a_crash_before_the_release_is_stored_is_redeemed_by_asking_again(tmp_path: Path) -> None:
-    (first,) = make(tmp_path).purchase(ANA, [ask("p", laplace("1/10"))], Statement("SELECT 1"), NOW)
-    ledger = make(tmp_path)
+def test_a_crash_before_the_release_is_stored_is_redeemed_by_asking_again(shelf: Shelf) -> None:
+    (first,) = make(shelf).purchase(ANA, [ask("p", laplace("1/10"))], Statement("SELECT 1"), NOW)
+    ledger = make(shelf)
     (again,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], Statement("SELECT 1"), NOW)
     assert (again.release, again.body, again.charged) == (first.release, None, False)
     assert ledger.balance(ANA).charges == ledger.balance(DATASET).charges == 1
@@ -277,12 +273,11 @@ class TestBudget:
         assert error.hint is not None and "SET epsilon = 0.333." in error.hint
         ledger.purchase(PURE, [ask("q", laplace("0.333"))], Statement("b"), NOW)
 
-    def test_the_dataset_refuses_with_one_fixed_text(self, tmp_path: Path) -> None:
+    def test_the_dataset_refuses_with_one_fixed_text(self, shelf: Shelf) -> None:
         texts = set()
         cases = [("1", "1/2", "3/5"), ("1/4", "1/4", "1/100"), ("1/5", "1/10", "1")]
         for i, (budget, spent, asked) in enumerate(cases):
-            (tmp_path / str(i)).mkdir()
-            ledger = make(tmp_path / str(i), Account("dataset", Fraction(budget), Fraction(0)))
+            ledger = make(shelf, Account("dataset", Fraction(budget), Fraction(0)), str(i))
             ledger.purchase(BEN, [ask("p", laplace(spent))], Statement("a"), NOW)
             with pytest.raises(BudgetExceeded) as refusal:
                 ledger.purchase(ANA, [ask("q", laplace(asked))], Statement("b"), NOW)
@@ -291,8 +286,8 @@ class TestBudget:
         (text,) = texts
         assert not re.search(r"\d", text)
 
-    def test_her_own_refusal_comes_before_the_datasets(self, tmp_path: Path) -> None:
-        ledger = make(tmp_path, Account("dataset", Fraction(1, 10), Fraction(0)))
+    def test_her_own_refusal_comes_before_the_datasets(self, shelf: Shelf) -> None:
+        ledger = make(shelf, Account("dataset", Fraction(1, 10), Fraction(0)))
         with pytest.raises(BudgetExceeded, match='"pure"'):
             ledger.purchase(PURE, [ask("q", laplace("2"))], Statement("b"), NOW)
 
@@ -320,8 +315,8 @@ class TestFailures:
         with pytest.raises(AccountSuspended):
             ledger.purchase(ANA, [ask("p", laplace("1/100"))], Statement("a"), NOW)
 
-    def test_of_all_accounts_together_suspend_the_dataset(self, tmp_path: Path) -> None:
-        ledger = make(tmp_path, dataset_failures=4)
+    def test_of_all_accounts_together_suspend_the_dataset(self, shelf: Shelf) -> None:
+        ledger = make(shelf, dataset_failures=4)
         for account in (ANA, BEN):
             for plan in "pq":
                 self.fail(ledger, account, plan)
@@ -382,13 +377,3 @@ class TestDataVersions:
     def test_an_unknown_one_takes_no_charge(self, ledger: Books) -> None:
         with pytest.raises(StaleData):
             ledger.purchase(ANA, [ask("p", laplace("1/10"), version=7)], Statement("a"), NOW)
-
-
-def test_the_file_is_the_owners_alone(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        make(tmp_path).purchase(ANA, [ask("p", laplace("1/10"))], Statement("a"), NOW)
-    finally:
-        os.umask(before)
-    (file,) = tmp_path.iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
