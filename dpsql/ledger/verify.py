@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dpsql.errors import IntegrityError
 from dpsql.ledger import chain
 from dpsql.ledger.base import Binding, Charge, Entry, Finding, Kind
-from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.database import Row, Transaction, one
 from dpsql.ledger.units import read_loss
 from dpsql.privacy.filters import NO_COST, NOTHING, Cost, add, cost_of, holds
 from dpsql.privacy.loss import total
@@ -21,27 +21,44 @@ def verify(db: Transaction, ledger: str) -> Iterator[Finding]:
     """All that was altered, as far as it can be told: an account's chain is read up to its first bad entry."""
     made_for = one(db, "SELECT unit, neighbors, group_size FROM ledger")
     binding = None if made_for is None else Binding(*made_for)
-    hashes: dict[tuple[str, int], str] = {}
     for account in chain.accounts(db):
-        try:
-            yield from _chain(db, ledger, account, binding, hashes)
-        except IntegrityError:
-            yield Finding(account, None, "an entry cannot be read, or the end of the chain does not fit")
-    yield from _journal(db, hashes)
+        yield from _chain(db, ledger, account, binding)
+    yield from _journal(db)
 
 
-def _chain(
-    db: Transaction, ledger: str, account: str, binding: Binding | None, hashes: dict[tuple[str, int], str]
-) -> Iterator[Finding]:
+def _chain(db: Transaction, ledger: str, account: str, binding: Binding | None) -> Iterator[Finding]:
     end = chain.Head(0, chain.genesis(ledger, account), NOTHING)
-    for entry in chain.read_entries(db, account):
-        hashes[account, entry.number] = entry.hash
-        what = _wrong(db, entry, end, binding)
-        if what is not None:
-            yield Finding(account, entry.number, what)
+    for row in db.rows("SELECT * FROM entry WHERE account = ? ORDER BY number", account):
+        if row[1] > end.number + 1:
+            yield Finding(account, end.number + 1, "it is missing")
+            return
+        entry, what = _read(db, row, end, binding)
+        if entry is None:
+            yield Finding(account, row[1], what)
             return
         end = chain.Head(entry.number, entry.hash, entry.spent, entry.terms)
-    if chain.read_head(db, ledger, account) != end:
+    yield from _end(db, account, end)
+
+
+def _read(db: Transaction, row: Row, end: chain.Head, binding: Binding | None) -> tuple[Entry | None, str]:
+    """The entry that follows `end`, or what does not fit about it."""
+    try:
+        entry = chain.read_entry(row)
+    except IntegrityError:
+        return None, "it cannot be read, or it belongs to another place"
+    try:
+        what = _wrong(db, entry, end, binding)
+    except (IntegrityError, KeyError):  # by what it rests on: a member's chain
+        what = "what it rests on cannot be read"
+    return (entry, "") if what is None else (None, what)
+
+
+def _end(db: Transaction, account: str, end: chain.Head) -> Iterator[Finding]:
+    """Entries that were cut off at the end are told by the account's row, if that was left as it was."""
+    row = one(db, "SELECT entries, head FROM account WHERE name = ?", account)
+    if row is not None and row[0] > end.number:
+        yield Finding(account, end.number + 1, "it is missing")
+    elif (row is not None or end.number) and row != (end.number, end.hash):
         yield Finding(account, None, "the end of the chain is not the last entry that was made")
     charged = one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind IN ('charge', 'joined')", account)
     if one(db, "SELECT count(DISTINCT entry) FROM payment WHERE account = ?", account) != charged:
@@ -104,14 +121,17 @@ def _paid(db: Transaction, entry: Entry) -> bool:
     return sorted(paid, key=repr) == sorted(entry.charges, key=repr) and all(row[-1] for row in rows)
 
 
-def _journal(db: Transaction, hashes: dict[tuple[str, int], str]) -> Iterator[Finding]:
-    """The owner's chain has one line for each entry."""
-    previous, missing = "", dict(hashes)
-    for count, (place, account, number, line) in enumerate(chain.read_journal(db), 1):
-        hashed = missing.pop((account, number), "")
-        if place != count or line != chain.link(previous, account, number, hashed):
+def _journal(db: Transaction) -> Iterator[Finding]:
+    """The owner's chain has one line for each entry, in the order in which they were made."""
+    found = db.rows("SELECT account, number, hash FROM entry")
+    missing: dict[tuple[str, int], str] = {(account, number): hashed for account, number, hashed in found}
+    last, previous = 0, ""
+    for place, account, number, line in chain.read_journal(db):
+        hashed = missing.pop((account, number), None)
+        if hashed is None:
+            yield Finding(account, number, "the owner's chain has it, and the account's has not")
+        elif place != last + 1 or line != chain.link(previous, account, number, hashed):
             yield Finding(account, number, "it does not fit into the owner's chain")
-            return
-        previous = line
+        last, previous = place, line
     for account, number in missing:
         yield Finding(account, number, "it is missing in the owner's chain")
