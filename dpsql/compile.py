@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from dpsql.accuracy import Aims, Goal, aimed_at, even_aims, least_epsilon, out_of_reach
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, conversion, shares
+from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
 from dpsql.catalog.identity import Identity
+from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, ReleaseStep, TableStep
 from dpsql.errors import Error, LimitExceeded
 from dpsql.plan.expr import And, IsNull, Not, Or
 from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
-from dpsql.plan.recipes import Recipe
-from dpsql.plan.relations import Field, Filter, Named, PublicTable, RowsHole, Table
-from dpsql.plan.stages import Bins, Hole, ReleaseColumn, Shape
+from dpsql.plan.relations import Filter, Named, PublicTable, RowsHole, Table
+from dpsql.plan.stages import Hole, Shape
 from dpsql.plan.walk import measure_args, node_exprs, walk, walk_rows
-from dpsql.privacy.loss import Loss, total
 from dpsql.rewrite.choose import Choice, choose
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
@@ -42,6 +42,18 @@ from dpsql.sql.render_rows import render_rows
 from dpsql.sql.slips import refuse_slips
 from dpsql.sql.split import NOBODY, Split, split
 
+__all__ = [
+    "Answered",
+    "Chosen",
+    "Compiled",
+    "Counted",
+    "PublicStep",
+    "ReleaseStep",
+    "Settings",
+    "TableStep",
+    "compile_query",
+]
+
 FRAMES = 12_000
 """The parser takes some twenty frames for a parenthesis, and statements may be 200 deep whatever the caller's stack."""
 
@@ -55,98 +67,6 @@ KEYS_HOLE = "keys"
 """The hole that a choice's groups come from, where they were selected."""
 
 
-@dataclass(frozen=True)
-class ReleaseStep:
-    """One release: what the engine runs, and the noise. `after` are the places of the steps that its holes read."""
-
-    name: str
-    plan_hash: str
-    sql: str
-    keys: tuple[Field, ...]  # in the engine's order
-    calibrated: Calibrated
-    holes: tuple[Hole, ...] = ()
-    after: tuple[int, ...] = ()
-
-    @property
-    def loss(self) -> Loss:
-        return self.calibrated.loss
-
-
-@dataclass(frozen=True)
-class PublicStep:
-    """A public table (`sql` reads it, for free) or one of the catalog (its schema is `place`)."""
-
-    name: str
-    place: str
-    table: str
-    columns: tuple[Field, ...]
-    sql: str | None
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The bins of a step, one for each fraction asked, read as values."""
-
-    bins: Bins
-    container: str | None
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A step of counts per group and value, of which the most frequent ones are read."""
-
-    asked: Frequent
-    recipe: Recipe
-
-
-@dataclass(frozen=True)
-class Answered:
-    """Where a measure comes from: the place of its step, and how it is worked out from the step's release."""
-
-    step: int
-    recipe: Recipe | Chosen | Counted
-
-
-@dataclass(frozen=True)
-class TableStep:
-    """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups.
-
-    `step` is None where there is one group and nothing linear is asked of it.
-    """
-
-    name: str
-    step: int | None
-    columns: tuple[ReleaseColumn, ...]
-    measures: tuple[Answered, ...]
-
-    @property
-    def steps(self) -> frozenset[int]:
-        """The places of all steps that it is made of."""
-        own = () if self.step is None else (self.step,)
-        return frozenset((*own, *(answer.step for answer in self.measures)))
-
-
-@dataclass(frozen=True)
-class Compiled:
-    statement: str
-    reads: tuple[PublicStep, ...]
-    steps: tuple[ReleaseStep, ...]
-    tables: tuple[TableStep, ...]
-    post_sql: str
-    errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
-    settings: Settings
-    notices: tuple[str, ...] = ()
-
-    @property
-    def loss(self) -> Loss:
-        return total([step.loss for step in self.steps])
-
-    @property
-    def conversion(self) -> Fraction:
-        """The part of its delta that is for the conversion from rho."""
-        return conversion(self.settings.delta, any(step.calibrated.selection is not None for step in self.steps))
-
-
 def compile_query(
     sql: str,
     resolved: Resolved,
@@ -154,7 +74,9 @@ def compile_query(
     parameters: Sequence[Parameter] = (),
     now: dt.datetime | None = None,
     who: Identity = NOBODY,
+    aims: Aims | None = None,
 ) -> Compiled:
+    """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot."""
     if sys.getrecursionlimit() < FRAMES:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(FRAMES)
     try:
@@ -162,7 +84,8 @@ def compile_query(
         if not any(parameter is None for parameter in parameters):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
-        return _Compiler(resolved, settings, who).compile(sql, split(parsed.query, resolved.schema, now, who))
+        parts = split(parsed.query, resolved.schema, now, who)
+        return _Compiler(resolved, settings, who, aims).compile(sql, parts)
     except Error as error:
         error.statement = sql
         raise
@@ -187,6 +110,7 @@ class _Compiler:
     resolved: Resolved
     settings: Settings
     who: Identity = NOBODY
+    aims: Aims | None = None
     reads: dict[str, PublicRead] = field(default_factory=dict)  # what the names of public tables stand for
     notices: list[str] = field(default_factory=list)
 
@@ -197,7 +121,8 @@ class _Compiler:
         for release in parts.releases:
             tables.append(self._draft(release, drafts, tables))
         selects = tuple(d.rewritten is not None and d.rewritten.gather.selection is not None for d in drafts)
-        each = shares(self.settings.chosen_noise, self.settings.epsilon, self.settings.delta, selects)
+        settings = self._accurate(drafts, tables, parts.errors, selects)
+        each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
         steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
         notices += self.notices
@@ -209,9 +134,47 @@ class _Compiler:
             tables=tuple(tables),
             post_sql=render_post(parts.post),
             errors=parts.errors,
-            settings=self.settings,
+            settings=settings,
             notices=tuple(dict.fromkeys(notices)),
+            pilot=self._is_pilot and bool(steps),
         )
+
+    # --- accuracy first ----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_pilot(self) -> bool:
+        return self.settings.max_relative_error is not None and self.aims is None
+
+    def _accurate(
+        self,
+        drafts: list[_Draft],
+        tables: list[TableStep],
+        bars: tuple[ErrorBar | None, ...],
+        selects: tuple[bool, ...],
+    ) -> Settings:
+        """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
+        aiming = self.settings.max_error is not None or self.settings.max_relative_error is not None
+        if not aiming or not drafts:
+            return self.settings
+        answers = aimed_at(tables, bars, self.settings)
+        if self._is_pilot:
+            return self.settings
+        aims = self.aims or even_aims(answers, self.settings)
+        relation = _relation(self.resolved)
+
+        def goals_at(epsilon: Fraction) -> list[Goal]:
+            each = shares(self.settings.chosen_noise, epsilon, self.settings.delta, selects)
+            found: dict[int, Calibrated] = {}
+            for place in {answers[name].step for name, _ in aims.errors}:
+                rewritten = drafts[place].rewritten
+                assert rewritten is not None
+                found[place] = calibrate(rewritten.gather, each[place], relation)
+            return [answers[name].goal(found[answers[name].step], most) for name, most in aims.errors]
+
+        epsilon = least_epsilon(goals_at, 1 - aims.confidence)
+        if epsilon is None:
+            raise out_of_reach(self.settings)
+        return replace(self.settings, epsilon=epsilon)
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
@@ -319,7 +282,8 @@ class _Compiler:
 
         The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and
         recipes. Its holes count by their SQL and what its names stand for (`sources`); the releases that fill them are
-        added when it is paid for (`after`).
+        added when it is paid for (`after`). A pilot's is another: what it said must be found again, and not the better
+        release that followed from it.
         """
         schema, settings = self.resolved.schema, self.settings
         names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
@@ -327,7 +291,8 @@ class _Compiler:
         caps = (settings.rows, settings.groups, settings.chosen_noise.value)
         relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
         filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
-        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources])
+        pilot = ["pilot"] if self._is_pilot else []
+        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources, *pilot])
         return hashlib.sha256(text.encode()).hexdigest()
 
 

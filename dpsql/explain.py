@@ -14,6 +14,8 @@ from dpsql.privacy.choice import rank_error
 from dpsql.privacy.mechanisms import Gaussian, standard_error
 from dpsql.privacy.selection import units_needed
 
+PILOT = "this is the pilot of max_relative_error; what it answers decides the epsilon of the statement, charged after it"
+
 
 @dataclass(frozen=True)
 class ExplainedColumn:
@@ -78,7 +80,7 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
         expected=tuple(_expected(compiled, place) for place in range(len(outputs))),
-        notices=compiled.notices,
+        notices=compiled.notices + ((PILOT,) if compiled.pilot else ()),
     )
 
 

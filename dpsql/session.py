@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TypeVar, assert_never
 
 from dpsql.about import VERSION
+from dpsql.accuracy import Aims
 from dpsql.answer import (
     Answer,
     CellError,
@@ -34,6 +35,7 @@ from dpsql.dataset import Dataset
 from dpsql.errors import Error
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
+from dpsql.pilot import after_pilot, aims_of, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
@@ -63,7 +65,7 @@ from dpsql.sql.render_rows import render_source
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
 
-__all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Session"]
+__all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Receipt", "Session"]
 
 _T = TypeVar("_T")
 
@@ -178,25 +180,40 @@ class Session:
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    def compiled(self, sql: str, parameters: Sequence[Parameter] = ()) -> Compiled:
+    def compiled(
+        self, sql: str, parameters: Sequence[Parameter] = (), now: dt.datetime | None = None, aims: Aims | None = None
+    ) -> Compiled:
         """The statement as it would run. Free."""
-        now = self.clock()
+        now = now or self.clock()
         timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         values = tuple(literal(parameter) for parameter in parameters)
-        key = (sql, values, self.settings.statement, self._who, now if timed else None)
+        key = (sql, values, self.settings.statement, self._who, now if timed else None, aims)
         known = self._compiled.get(key)
         if known is not None:
             self._compiled.move_to_end(key)
             return known
-        compiled = compile_query(sql, self.dataset.resolved, self.settings.statement, parameters, now, self._who)
+        compiled = compile_query(
+            sql, self.dataset.resolved, self.settings.statement, parameters, now, self._who, aims
+        )
         self._compiled[key] = compiled
         if len(self._compiled) > KEPT:
             self._compiled.popitem(last=False)
         return compiled
 
     def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        compiled = self.compiled(sql, parameters)
+        now = self.clock()
+        compiled = self.compiled(sql, parameters, now)
+        require_allowed(compiled, self._account)
+        answer = self._answer(compiled)
+        aims = aims_of(compiled, answer) if compiled.pilot else None
+        if aims is None:
+            return answer
+        followed = self.compiled(sql, parameters, now, aims)
+        require_allowed(followed, self._account, (compiled, answer))
+        return after_pilot(answer, self._answer(followed))
+
+    def _answer(self, compiled: Compiled) -> Answer:
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         public = [self._public(read) for read in compiled.reads]
         releases, charged, receipts = self._releases(compiled, public)

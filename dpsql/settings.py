@@ -11,15 +11,22 @@ from dpsql.errors import Error, InvalidParameter, Unsupported
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
 from dpsql.sql.options import Option
 
-NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative")
+NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "max_error",
+         "max_relative_error", "confidence")  # fmt: skip
 OPTIONS = {
     "epsilon": "epsilon",
     "delta": "delta",
     "max_groups_contributed": "contributions.groups",
     "max_rows_contributed": "contributions.rows",
     "noise": "noise",
+    "max_error": "max_error",
+    "max_relative_error": "max_relative_error",
+    "confidence": "confidence",
 }
-"""GoogleSQL's options of one statement, as settings."""
+"""GoogleSQL's options of one statement, as settings; and those that ask for an accuracy."""
+
+EXCLUSIVE = (("epsilon", "max_error"), ("max_error", "max_relative_error"))
+AIMS = {"max_error": "5", "max_relative_error": "0.05"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,9 @@ class Settings:
     rows: int | None
     groups: int | None
     noise: Noise | None = None  # None: Gaussian where delta is above 0
+    max_error: Fraction | None = None  # of each answer: epsilon is then the least that keeps it
+    max_relative_error: Fraction | None = None  # as a part of each answer: epsilon is that of a pilot
+    confidence: Fraction = Fraction(19, 20)
 
     @property
     def chosen_noise(self) -> Noise:
@@ -66,8 +76,22 @@ def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -
             return replace(settings, statement=replace(statement, noise=_noise(value)))
         case "nonnegative":
             return replace(settings, nonnegative=_switch(name, value))
+        case "max_error" | "max_relative_error":
+            return replace(settings, statement=_aiming(statement, name, value))
+        case "confidence":
+            return replace(settings, statement=replace(statement, confidence=_confidence(value)))
         case _:
             raise unknown(name)
+
+
+def _aiming(statement: Settings, name: str, value: str) -> Settings:
+    """One of the two at a time: the later one counts."""
+    number = None if value.strip("'\"").lower() == "none" else _number(name, value)
+    if number is not None and not 0 < number <= (10**18 if name == "max_error" else Fraction(1, 2)):
+        most = "must be above 0" if name == "max_error" else "must be above 0 and at most 0.5"
+        raise InvalidParameter(f"{name} {most}", hint=f"For example: SET {name} = {AIMS[name]}")
+    other = replace(statement, max_error=None, max_relative_error=None) if number is not None else statement
+    return replace(other, max_error=number) if name == "max_error" else replace(other, max_relative_error=number)
 
 
 def reset(settings: SessionSettings, privacy: Privacy, name: str | None) -> SessionSettings:
@@ -91,12 +115,25 @@ def show(settings: SessionSettings, name: str) -> str:
             return "auto" if statement.noise is None else statement.noise.value
         case "nonnegative":
             return "on" if settings.nonnegative else "off"
+        case "max_error":
+            return "none" if statement.max_error is None else _number_text(statement.max_error)
+        case "max_relative_error":
+            return "none" if statement.max_relative_error is None else _number_text(statement.max_relative_error)
+        case "confidence":
+            return _number_text(statement.confidence)
         case _:
             raise unknown(name)
 
 
 def with_options(settings: Settings, schema: Schema, options: tuple[Option, ...]) -> Settings:
-    """The settings of one statement that brings options of its own."""
+    """The settings of one statement that brings options of its own; its own epsilon needs no aim of the session's."""
+    names = {option.name for option in options}
+    for one, other in EXCLUSIVE:
+        if {one, other} <= names:
+            span = next(option.span for option in options if option.name == other)
+            raise InvalidParameter(f"a statement has {one} or {other}, not both", span=span)
+    if "epsilon" in names:
+        settings = replace(settings, max_error=None, max_relative_error=None)
     for option in options:
         try:
             settings = _with_option(settings, schema, option)
@@ -114,9 +151,6 @@ def _with_option(settings: Settings, schema: Schema, option: Option) -> Settings
     if option.name == "privacy_unit_column":
         _check_unit(schema, option.value)
         return settings
-    if option.name in ("max_error", "max_relative_error", "confidence"):
-        hint = "EXPLAIN shows the error that an epsilon gives."
-        raise Unsupported(f"the option {option.name} is not supported yet", hint=hint)
     raise Unsupported(f'there is no option "{option.name}"', hint=f"Options: {known}.", sqlstate="42704")
 
 
@@ -165,6 +199,14 @@ def _delta(value: str) -> Fraction:
     number = _number("delta", value)
     if not 0 <= number < 1:
         raise InvalidParameter("delta must be at least 0 and below 1", hint="For example: SET delta = 1e-9")
+    return number
+
+
+def _confidence(value: str) -> Fraction:
+    number = _number("confidence", value)
+    if not Fraction(1, 2) <= number <= 1 - Fraction(1, 10**6):
+        raise InvalidParameter("confidence must be at least 0.5 and at most 0.999999",
+                               hint="For example: SET confidence = 0.95")  # fmt: skip
     return number
 
 

@@ -413,7 +413,7 @@ def test_a_refused_setting_changes_nothing(world: World) -> None:
 def test_show_all_lists_every_setting(world: World) -> None:
     rows = world.session.execute("SHOW ALL").rows
     assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and ("TimeZone", "UTC") in rows
-    assert len(rows) == 32
+    assert len(rows) == 35
 
 
 def test_show_tables_tells_what_is_public(world: World) -> None:

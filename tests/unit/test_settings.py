@@ -133,7 +133,9 @@ def test_options_of_a_statement_are_settings_of_it(clinic: Resolved) -> None:
     [
         ("max_rows_contributed", "1000", "above the owner's"), ("max_groups_contributed", "NULL", "must be a number"),
         ("epsilon", "0", "above 0"), ("delta", "1", "below 1"), ("privacy_unit_column", "ward", "privacy unit is"),
-        ("max_error", "5", "not supported yet"), ("confidence", "0.95", "not supported yet"),
+        ("max_error", "0", "above 0"), ("max_error", "many", "must be a number"),
+        ("confidence", "1", "at most 0.999999"), ("confidence", "0.4", "at least 0.5"),
+        ("max_relative_error", "0.6", "at most 0.5"),
         ("k_threshold", "50", "no option"), ("nonnegative", "on", "no option"), ("rows", "1", "no option"),
     ],
 )  # fmt: skip
@@ -141,3 +143,23 @@ def test_options_that_do_not_hold_here_are_pointed_at(clinic: Resolved, name: st
     with pytest.raises(Error, match=message) as caught:
         with_options(defaults(clinic.schema.privacy).statement, clinic.schema, (option(name, value),))
     assert caught.value.span == Span(3, 7)
+
+
+def test_an_error_is_asked_for_in_one_way_at_a_time(clinic: Resolved) -> None:
+    start = defaults(clinic.schema.privacy)
+    absolute = change(start, clinic.schema.privacy, "max_error", "5")
+    relative = change(absolute, clinic.schema.privacy, "max_relative_error", "0.05")
+    assert (absolute.statement.max_error, relative.statement.max_error) == (5, None)
+    assert relative.statement.max_relative_error == Fraction(1, 20)
+    assert change(relative, clinic.schema.privacy, "max_error", "none") == relative
+    for one, other in (("epsilon", "max_error"), ("max_error", "max_relative_error")):
+        with pytest.raises(Error, match=f"{one} or {other}, not both"):
+            with_options(start.statement, clinic.schema, (option(one, "0.1"), option(other, "0.1")))
+
+
+def test_a_statements_own_epsilon_goes_before_the_sessions_aim(clinic: Resolved) -> None:
+    aiming = change(defaults(clinic.schema.privacy), clinic.schema.privacy, "max_error", "5").statement
+    assert with_options(aiming, clinic.schema, (option("epsilon", "0.5"),)).max_error is None
+    assert with_options(aiming, clinic.schema, (option("confidence", "0.9"),)).max_error == 5
+    both = with_options(aiming, clinic.schema, (option("max_relative_error", "0.1"), option("epsilon", "0.5")))
+    assert (both.epsilon, both.max_error, both.max_relative_error) == (Fraction(1, 2), None, Fraction(1, 10))

@@ -1,0 +1,108 @@
+"""What a statement compiles to: releases in order, how their tables are made, and the post-processing above them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.calibrate import Calibrated, conversion
+from dpsql.plan.measures import Frequent
+from dpsql.plan.recipes import Recipe
+from dpsql.plan.relations import Field
+from dpsql.plan.stages import Bins, Hole, ReleaseColumn
+from dpsql.privacy.loss import Loss, total
+from dpsql.settings import Settings
+from dpsql.sql.block import ErrorBar
+
+
+@dataclass(frozen=True)
+class ReleaseStep:
+    """One release: what the engine runs, and the noise. `after` are the places of the steps that its holes read."""
+
+    name: str
+    plan_hash: str
+    sql: str
+    keys: tuple[Field, ...]  # in the engine's order
+    calibrated: Calibrated
+    holes: tuple[Hole, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def loss(self) -> Loss:
+        return self.calibrated.loss
+
+
+@dataclass(frozen=True)
+class PublicStep:
+    """A public table (`sql` reads it, for free) or one of the catalog (its schema is `place`)."""
+
+    name: str
+    place: str
+    table: str
+    columns: tuple[Field, ...]
+    sql: str | None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The bins of a step, one for each fraction asked, read as values."""
+
+    bins: Bins
+    container: str | None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A step of counts per group and value, of which the most frequent ones are read."""
+
+    asked: Frequent
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Where a measure comes from: the place of its step, and how it is worked out from the step's release."""
+
+    step: int
+    recipe: Recipe | Chosen | Counted
+
+
+@dataclass(frozen=True)
+class TableStep:
+    """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups.
+
+    `step` is None where there is one group and nothing linear is asked of it.
+    """
+
+    name: str
+    step: int | None
+    columns: tuple[ReleaseColumn, ...]
+    measures: tuple[Answered, ...]
+
+    @property
+    def steps(self) -> frozenset[int]:
+        """The places of all steps that it is made of."""
+        own = () if self.step is None else (self.step,)
+        return frozenset((*own, *(answer.step for answer in self.measures)))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    statement: str
+    reads: tuple[PublicStep, ...]
+    steps: tuple[ReleaseStep, ...]
+    tables: tuple[TableStep, ...]
+    post_sql: str
+    errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
+    settings: Settings
+    notices: tuple[str, ...] = ()
+    pilot: bool = False  # its answers decide how accurate the statement itself must be
+
+    @property
+    def loss(self) -> Loss:
+        return total([step.loss for step in self.steps])
+
+    @property
+    def conversion(self) -> Fraction:
+        """The part of its delta that is for the conversion from rho."""
+        return conversion(self.settings.delta, any(step.calibrated.selection is not None for step in self.steps))

@@ -1,0 +1,83 @@
+"""`max_relative_error`: a pilot is asked first, and what it answers decides how accurate the statement must be.
+
+The pilot is a statement of its own, charged, run and stored before the other is priced. Its answers are released
+values, so whatever is worked out from them costs nothing (SOUNDNESS 11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.accuracy import Aims, half_width, noise_of, rounding
+from dpsql.answer import Answer
+from dpsql.compiled import Compiled
+from dpsql.errors import BudgetExceeded, InvalidParameter
+from dpsql.figures import short_down, short_up
+from dpsql.ledger.base import Account
+from dpsql.plan.recipes import Linear
+from dpsql.privacy.loss import total
+
+
+def aims_of(pilot: Compiled, answer: Answer) -> Aims | None:
+    """How far each answer may be off; None where the pilot's own are accurate enough.
+
+    Claim: each answer that the pilot shows is off by more than its part with a probability of at most 1 - confidence.
+    Half of that is for the pilot: but for it, no value is nearer to 0 than the pilot's less its half-width. The other
+    half is for the answer itself.
+    """
+    part, miss = pilot.settings.max_relative_error, (1 - pilot.settings.confidence) / 2
+    assert part is not None
+    errors: dict[tuple[str, int], Fraction] = {}
+    enough = True
+    for place, bar in enumerate(pilot.errors):
+        values = [abs(Fraction(row[place])) for row in answer.rows if bar is not None and row[place] is not None]
+        if bar is None or bar.measure is None or not values:
+            continue
+        table = next(table for table in pilot.tables if table.name == bar.release)
+        measured = table.measures[bar.measure]
+        assert isinstance(measured.recipe, Linear)
+        noise = noise_of(measured.recipe, pilot.steps[measured.step].calibrated)
+        half = half_width(noise, miss) + rounding(measured.recipe.type)
+        least = min(values) - half
+        if least <= 0:
+            raise _too_small(pilot, answer, answer.columns[place].name, half)
+        errors[bar.release, bar.measure] = part * least
+        enough = enough and half <= part * least
+    return None if enough else Aims(tuple(errors.items()), 1 - miss)
+
+
+def after_pilot(pilot: Answer, answer: Answer) -> Answer:
+    """The answer, with what was charged for both."""
+    receipts = tuple(dict.fromkeys((*pilot.receipts, *answer.receipts)))
+    return replace(answer, loss=total([pilot.loss, answer.loss]), receipts=receipts)
+
+
+def _too_small(pilot: Compiled, answer: Answer, name: str, half: Fraction) -> InvalidParameter:
+    return InvalidParameter(
+        f'a value of "{name}" is too near to 0 for a relative error: the pilot knows it within {short_up(half)}',
+        detail=_charged(pilot, answer),
+        hint="Leave small groups out with HAVING, give the pilot a larger epsilon, or use max_error.",
+    )
+
+
+def _charged(pilot: Compiled, answer: Answer) -> str:
+    if not answer.loss.rho:
+        return "The pilot was paid for before."
+    return f"The pilot was charged epsilon {short_up(pilot.settings.epsilon)}."
+
+
+def require_allowed(compiled: Compiled, account: Account, before: tuple[Compiled, Answer] | None = None) -> None:
+    """What an accuracy costs is at most what the account may ask for in one query. Its own figures only."""
+    settings, most = compiled.settings, account.epsilon
+    if account.largest_epsilon is not None:
+        most = min(most, account.largest_epsilon)
+    aiming = settings.max_error is not None or settings.max_relative_error is not None
+    if not compiled.steps or not aiming or settings.epsilon <= most:
+        return
+    raise BudgetExceeded(
+        f"an error that small needs epsilon {short_up(settings.epsilon)}, and one query may ask for at most"
+        f" {short_down(most)}",
+        detail=None if before is None else _charged(*before),
+        hint="Allow a larger error, or ask for coarser groups; EXPLAIN shows the price.",
+    )

@@ -1,0 +1,191 @@
+"""Accuracy first through a session: the epsilon is charged that the error needs; a pilot is paid before it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from support import shop
+from support.shop import Silence
+
+from dpsql.accuracy import half_width, missed, noise_of
+from dpsql.dataset import Dataset, open_dataset
+from dpsql.errors import BudgetExceeded, InvalidParameter
+from dpsql.plan.recipes import Linear
+from dpsql.privacy.sampling import Integers
+from dpsql.session import Session
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+BY_VIP = "SELECT vip, COUNT(*) AS n, COUNT(DISTINCT uid) AS units FROM people GROUP BY vip"
+ACCOUNTS = """
+  query: {epsilon: 0.5, delta: 1e-9}
+  contributions: {rows: 4000, groups: 8}
+analysts:
+  ana: {budget: {epsilon: 100, delta: 1e-6}, largest_query: {epsilon: 4}}
+  bob: {budget: {epsilon: 3, delta: 1e-6}}
+tables:"""
+
+
+class Shifted(Silence):
+    """Every draw is the same."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    def laplace(self, n: int, scale: Fraction) -> Integers:
+        return np.full(n, self.by, np.int64)
+
+    gaussian = laplace
+
+
+@pytest.fixture()
+def dataset(tmp_path: Path) -> Iterator[Dataset]:
+    start, end = shop.SCHEMA.index("  query:"), shop.SCHEMA.index("tables:")
+    text = shop.SCHEMA[:start].rstrip() + ACCOUNTS + shop.SCHEMA[end + len("tables:") :]
+    (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.execute(shop.DATA)
+    opened = open_dataset(tmp_path / "shop.yaml")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture()
+def ana(dataset: Dataset) -> Session:
+    return Session(dataset, "ana", Silence())
+
+
+def option(text: str, sql: str = COUNT) -> str:
+    return sql.replace("SELECT", f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({text})", 1)
+
+
+# --- max_error -------------------------------------------------------------------------------------------------------
+
+
+def test_the_epsilon_that_is_charged_is_the_one_that_the_error_needs(ana: Session) -> None:
+    sql = option("max_error = 5, noise = laplace, confidence = 0.95")
+    answer = ana.execute(sql)
+    assert answer.settings is not None and answer.settings.epsilon == Fraction("0.539")
+    assert answer.loss.epsilon is not None and abs(answer.loss.epsilon - Fraction("0.539")) < Fraction(1, 10**5)
+    assert ana.explain(sql).epsilon == Fraction("0.539")
+    assert "epsilon 0.539" in str(ana.explain(sql))
+
+
+def test_settings_aim_as_options_do(ana: Session) -> None:
+    ana.execute("SET noise = laplace")
+    ana.execute("SET max_error = 5")
+    ana.execute("SET confidence = 0.95")
+    assert ana.explain(COUNT).epsilon == Fraction("0.539")
+    ana.execute("SET confidence = 0.99")
+    assert ana.explain(COUNT).epsilon > Fraction("0.539")
+    ana.execute("RESET max_error")
+    assert ana.explain(COUNT).epsilon == Fraction("0.5")
+
+
+def test_a_stored_release_that_is_accurate_enough_is_free(ana: Session) -> None:
+    ana.execute(option("max_error = 20"))
+    assert ana.execute(option("max_error = 20")).loss.rho == 0
+    assert ana.execute(option("max_error = 30")).loss.rho == 0
+    assert ana.execute(option("max_error = 10")).loss.rho > 0
+
+
+@pytest.mark.parametrize(("user", "most"), [("ana", "4"), ("bob", "3")])
+def test_a_price_beyond_the_policy_is_refused_with_the_price(user: str, most: str, dataset: Dataset) -> None:
+    session = Session(dataset, user, Silence())
+    before = session.budget().charges
+    message = rf"needs epsilon [0-9.]+, and one query may ask for at most {most}\n"
+    with pytest.raises(BudgetExceeded, match=message) as no:
+        session.execute(option("max_error = 0.4"))
+    assert no.value.hint and session.budget().charges == before
+    assert session.explain(option("max_error = 0.4")).epsilon > 3  # which is free
+
+
+# --- max_relative_error ----------------------------------------------------------------------------------------------
+
+
+def test_a_pilot_is_charged_first_and_then_the_statement(ana: Session) -> None:
+    answer = ana.execute(option("max_relative_error = 0.2", BY_VIP))
+    pilot, real = dataset_entries(ana)
+    assert answer.loss.rho == pilot + real and real > pilot > 0
+    assert answer.settings is not None and answer.settings.epsilon > Fraction("0.5")
+
+
+def dataset_entries(session: Session) -> list[Fraction]:
+    entries = session.dataset.ledger.entries("ana")
+    return [sum((loss.rho for loss in entry.losses), Fraction(0)) for entry in entries if entry.charges]
+
+
+def test_asking_again_is_free_and_gives_the_same(ana: Session, dataset: Dataset) -> None:
+    """Also where the statement's own release, which is the better one, lies beside the pilot's."""
+    sql = option("max_relative_error = 0.1")
+    noisy = Session(dataset, "ana", Shifted(3))
+    first = noisy.execute(sql)
+    for session in (noisy, ana):
+        again = session.execute(sql)
+        assert again.rows == first.rows and again.loss.rho == 0 and again.settings == first.settings
+
+
+@pytest.mark.parametrize("shift", [-4, 0, 4])
+def test_each_error_is_within_its_part_of_the_value(shift: int, dataset: Dataset) -> None:
+    """As the theorem has it: the pilot is off by no more than its half-width, and so is the answer."""
+    session = Session(dataset, "ana", Shifted(shift))
+    sql = option("max_relative_error = 0.05, epsilon = 0.5")
+    answer, pilot = session.execute(sql), session.compiled(sql)
+    assert answer.settings is not None
+    recipe = pilot.tables[0].measures[0].recipe
+    assert isinstance(recipe, Linear)
+    within = half_width(noise_of(recipe, pilot.steps[0].calibrated), Fraction(1, 40))
+    assert abs(shift) <= within, "this shift is one of those that the claim is about"
+    followed = session.execute(option(f"epsilon = {float(answer.settings.epsilon)}"))
+    assert followed.loss.rho == 0
+    plain = session.compiled(option(f"epsilon = {float(answer.settings.epsilon)}"))
+    noise = noise_of(recipe, plain.steps[0].calibrated)
+    assert missed(noise, Fraction(5, 100) * 240) <= Fraction(1, 40)
+
+
+def test_values_beside_their_noise_are_refused_with_the_price_so_far(ana: Session) -> None:
+    none = option("max_relative_error = 0.05", "SELECT COUNT(*) AS n FROM people WHERE age > 119")
+    with pytest.raises(InvalidParameter, match='a value of "n" is too near to 0') as caught:
+        ana.execute(none)
+    assert caught.value.detail == "The pilot was charged epsilon 0.5." and caught.value.hint
+    with pytest.raises(InvalidParameter) as again:
+        ana.execute(none)
+    assert again.value.detail == "The pilot was paid for before."
+    assert len(dataset_entries(ana)) == 1
+
+
+def test_a_price_that_the_pilot_finds_too_high_is_refused(ana: Session) -> None:
+    with pytest.raises(BudgetExceeded, match="one query may ask for at most 4") as caught:
+        ana.execute(option("max_relative_error = 0.00001", BY_VIP))
+    assert caught.value.detail == "The pilot was charged epsilon 0.5."
+
+
+def test_a_pilot_that_is_good_enough_is_the_answer(ana: Session) -> None:
+    answer = ana.execute(option("max_relative_error = 0.5, epsilon = 1.5"))
+    assert answer.rows == [(240,)] and len(dataset_entries(ana)) == 1
+
+
+def test_having_leaves_small_groups_out(ana: Session) -> None:
+    small = "SELECT region, COUNT(*) AS n FROM people WHERE age > 118 OR region = 'east' GROUP BY region"
+    with pytest.raises(InvalidParameter):
+        ana.execute(option("max_relative_error = 0.2, epsilon = 1", small))
+    answer = ana.execute(option("max_relative_error = 0.2, epsilon = 1", small + " HAVING COUNT(*) > 30"))
+    assert answer.rows == [("east", 60)]
+
+
+def test_no_rows_need_no_more_accuracy(ana: Session) -> None:
+    answer = ana.execute(option("max_relative_error = 0.2", f"{BY_VIP} HAVING COUNT(*) > 100000000"))
+    assert answer.rows == [] and len(dataset_entries(ana)) == 1
+
+
+def test_describing_and_explaining_ask_no_pilot(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*args: object) -> None:
+        raise AssertionError("nothing is bought")
+
+    monkeypatch.setattr(type(ana.dataset.ledger), "purchase", asked)
+    sql = option("max_relative_error = 0.05")
+    assert "pilot" in str(ana.explain(sql)) and ana.describe(sql)[0].name == "n"
