@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dpsql.dbapi.charge import Charge
     from dpsql.dbapi.connection import Connection, connect
     from dpsql.dbapi.cursor import Cursor
-    from dpsql.session import Balance, CellError, Explanation
+    from dpsql.session import Balance, CellError, Explanation, Receipt
 
 __version__ = VERSION
 
@@ -80,6 +80,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Receipt",
     "Time",
     "TimeFromTicks",
     "Timestamp",
@@ -99,6 +100,7 @@ _LATER = {
     "Connection": "dpsql.dbapi.connection",
     "Cursor": "dpsql.dbapi.cursor",
     "Explanation": "dpsql.session",
+    "Receipt": "dpsql.session",
     "connect": "dpsql.dbapi.connection",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,10 +11,16 @@ from pathlib import Path
 
 from dpsql import versions
 from dpsql.engines.base import Engine
-from dpsql.errors import AccessDenied
+from dpsql.errors import AccessDenied, IntegrityError, InterfaceError
+from dpsql.ledger.accountants import Verdict as Verdict
+from dpsql.ledger.audit import Audit as Audit
+from dpsql.ledger.audit import audit, read_receipt
 from dpsql.ledger.base import Account, Binding, Ledger, Receipt
 from dpsql.ledger.books import ACCOUNTS_WORTH
+from dpsql.ledger.checker import Unreadable
 from dpsql.ledger.open import open_ledger
+from dpsql.ledger.standing import HISTORY, history_rows, standing, verdicts
+from dpsql.ledger.standing import Standing as Standing
 from dpsql.privacy.filters import Composition
 from dpsql.runs import Runs, is_runs_thread
 from dpsql.schema.fingerprint import schema_hash
@@ -44,17 +50,11 @@ class Dataset:
 
     def privacy_of(self, account: Account) -> Privacy:
         """The owner's settings, with a default statement that the account's policy allows."""
-        privacy = self.schema.privacy
-        epsilon, delta = account.largest_epsilon, account.largest_delta
-        default = Budget(
-            privacy.query.epsilon if epsilon is None else min(epsilon, privacy.query.epsilon),
-            privacy.query.delta if delta is None else min(delta, privacy.query.delta),
-        )
-        return replace(privacy, query=default)
+        return replace(self.schema.privacy, query=usual_query(self.schema, account))
 
     def check_unchanged(self) -> None:
         """Files are pinned: a charge buys an answer about the registered version or nothing."""
-        versions.check_unchanged(self.schema, self.ledger, self.resolved.version)
+        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, _now())
 
     def close(self) -> None:
         """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.
@@ -105,6 +105,15 @@ def account_named(schema: Schema, name: str) -> Account:
     return everyone[name]
 
 
+def usual_query(schema: Schema, account: Account) -> Budget:
+    """The default of a statement, as far as the account's policy allows it."""
+    query, epsilon, delta = schema.privacy.query, account.largest_epsilon, account.largest_delta
+    return Budget(
+        query.epsilon if epsilon is None else min(epsilon, query.epsilon),
+        query.delta if delta is None else min(delta, query.delta),
+    )
+
+
 def _account(name: str, budget: Budget, policy: Policy, parent: str | None = None) -> Account:
     return Account(
         name,
@@ -123,8 +132,11 @@ def open_dataset(path: str | Path) -> Dataset:
     schema = load_schema(path)
     ledger = _ledger(schema)
     try:
-        ledger.adopt(_now(), schema_hash(schema))
-        resolved = versions.register(schema, ledger)
+        now = _now()
+        ledger.adopt(now, schema_hash(schema))
+        if schema.answers.retention is not None:
+            ledger.drop_answers(now - schema.answers.retention)
+        resolved = versions.register(schema, ledger, now=now)
         runs = Runs(schema.limits.min_latency, ledger=ledger.identity)
         return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
     except BaseException:
@@ -135,7 +147,7 @@ def open_dataset(path: str | Path) -> Dataset:
 def register_changed(path: str | Path) -> int:
     """The owner's act: the data as it is now becomes the next version. Returns its number."""
     with open_books(path) as (schema, ledger):
-        return versions.register(schema, ledger, changed=True).version
+        return versions.register(schema, ledger, changed=True, now=_now()).version
 
 
 def grant(path: str | Path, name: str) -> tuple[Account, Receipt | None]:
@@ -144,6 +156,56 @@ def grant(path: str | Path, name: str) -> tuple[Account, Receipt | None]:
         account = account_named(schema, name)
         entry = ledger.grant(account, _now(), schema_hash(schema))
         return account, None if entry is None else entry.receipt
+
+
+def audit_books(path: str | Path, receipts: Sequence[str] = ()) -> Audit:
+    """The owner's look at all that was ever charged, and at receipts that someone holds."""
+    held = [_receipt(text) for text in receipts]
+    with open_books(path) as (_, ledger):
+        return audit(ledger, held)
+
+
+def _receipt(text: str) -> Receipt:
+    receipt = read_receipt(text)
+    if receipt is None:
+        raise InterfaceError(f'"{text}" is no receipt', hint="A receipt reads account/number/hash, as answers show it.")
+    return receipt
+
+
+def standings(schema: Schema, ledger: Ledger, user: str | None) -> tuple[Standing, ...]:
+    """How an analyst's account stands, or for the owner all of the schema's: the dataset's first."""
+    if user is not None:
+        accounts: tuple[Account, ...] = (account_of(schema, user),)
+    else:
+        accounts = (dataset_account(schema), *accounts_below(schema))
+    found = []
+    for account in accounts:
+        query = usual_query(schema, account)
+        above = bool(schema.analysts) and account.name == DATASET
+        found.append(standing(ledger, account, query.epsilon, query.delta, parent=above))
+    return tuple(found)
+
+
+def left_the_schema(schema: Schema, ledger: Ledger) -> list[str]:
+    """The accounts that the ledger has and the schema has no more."""
+    declared = {DATASET, *(account.name for account in accounts_below(schema))}
+    return [name for name in ledger.accounts() if name not in declared]
+
+
+def report_on(ledger: Ledger, account: Account) -> tuple[Verdict, ...]:
+    """What each accountant would say of an account's history: a report, not the rule."""
+    try:
+        return verdicts(ledger, account)
+    except Unreadable as error:
+        raise IntegrityError(
+            f'an entry of "{account.name}" names mechanisms that are not known here', detail=f"{error}."
+        ) from error
+
+
+def history(ledger: Ledger, user: str | None) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """The columns and rows of an account's entries, or for the owner of all that the ledger has."""
+    names = ledger.accounts() if user is None else (user,)
+    return HISTORY, [row for name in names for row in history_rows(ledger.entries(name))]
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
+from dpsql.derivation import Told, asked_for, tell
 from dpsql.errors import Error
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
@@ -216,15 +217,16 @@ class Session:
     def _answer(self, compiled: Compiled) -> Answer:
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         public = [self._public(read) for read in compiled.reads]
-        releases, charged, receipts = self._releases(compiled, public)
-        tables = public + released_tables(compiled, releases, self.settings.nonnegative)
+        told = self._told(compiled)
+        releases, charged, receipts = self._releases(compiled, told, public)
+        tables = public + released_tables(told.compiled, releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self.timeout)
         asked = len(compiled.errors) if compiled.errors else len(result.columns)
         errors = [tuple(cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
         if not compiled.errors:
             errors = [(None,) * asked for _ in result.rows]
         rows = [row[:asked] for row in result.rows]
-        notices = compiled.notices + notices_about(rows, errors)
+        notices = compiled.notices + told.notices + notices_about(rows, errors)
         return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts)
 
     def _public(self, read: PublicStep) -> ReleasedTable:
@@ -233,8 +235,14 @@ class Session:
         found = find_catalog(self._shown, self._who, read.place, read.table)
         return public_table(read, found.rows if found is not None else ())
 
+    def _told(self, compiled: Compiled) -> Told:
+        """The statement with what the account's own releases tell of it."""
+        if not self.settings.derive:
+            return Told(compiled)
+        return tell(compiled, self._asked(compiled), self.dataset.ledger, self._account)
+
     def _releases(
-        self, compiled: Compiled, public: list[ReleasedTable]
+        self, compiled: Compiled, told: Told, public: list[ReleasedTable]
     ) -> tuple[dict[int, Release], Loss, tuple[Receipt, ...]]:
         """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones."""
         if not compiled.steps:
@@ -242,25 +250,24 @@ class Session:
         self.dataset.check_unchanged()
         self.dataset.runs.check(self._ticket)
         ready = self._filled(compiled.steps, public)
+        releases, asked = told.releases, told.bought(self._asked(compiled))
+        if not asked:
+            return releases, NO_LOSS, told.receipts
         claims = self.dataset.ledger.purchase(
-            self._account, self._asked(compiled), self._statement(compiled), self.clock(), self.dataset.runs.admit
+            self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
         )
         bodies: dict[int, bytes] = {}
-        releases: dict[int, Release] = {}
-        for place, (step, claim) in enumerate(zip(compiled.steps, claims, strict=True)):
+        for place, claim in zip(asked, claims, strict=True):
             if claim.release not in bodies:
-                bodies[claim.release] = self._body(step, claim, compiled, releases, public, ready.get(place))
+                step = compiled.steps[place]
+                bodies[claim.release] = self._body(step, claim, told.compiled, releases, public, ready.get(place))
             releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
-        receipts = tuple(dict.fromkeys(claim.receipt for claim in claims))
+        receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
         return releases, total(list(charged.values())), receipts
 
     def _asked(self, compiled: Compiled) -> list[Asked]:
-        version = self.dataset.resolved.version
-        return [
-            Asked(s.plan_hash, version, s.loss, s.calibrated.errors, s.after, s.calibrated.record)
-            for s in compiled.steps
-        ]
+        return asked_for(compiled, self.dataset.resolved.version)
 
     def _statement(self, compiled: Compiled) -> Statement:
         settings, schema = compiled.settings, self.dataset.resolved.hash

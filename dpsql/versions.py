@@ -10,30 +10,28 @@ Opening a schema for the first time registers version 1. Later ones are the owne
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpsql import snapshots
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import InternalError, OperationalError, StaleData
-from dpsql.private_files import make_private, require_private
+from dpsql.private_files import require_private
 from dpsql.public_facts import find_facts, read_facts, write_facts
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import Column, EngineTable, Files, Resolved, Schema, Source, Table
-from dpsql.schema.places import MEMORY, database_path
+from dpsql.schema.places import database_path
 from dpsql.types import Kind, Type, parse_type
 
 _HINT = "The owner registers it with: dpsql data changed SCHEMA"
-
-_NOTE = "identity.sha256"
 
 Physical = dict[str, dict[str, str]]
 
@@ -45,45 +43,64 @@ class Registered(Protocol):
     def identity(self) -> str: ...
     @property
     def facts(self) -> str: ...
+    @property
+    def at(self) -> datetime | None: ...
 
 
 class Versions(Protocol):
     """The part of a ledger that remembers data versions."""
 
-    def register_version(self, identity: str, facts: str, *, first: bool = False) -> int: ...
+    def register_version(
+        self, identity: str, facts: str, *, after: int | None = None, at: datetime | None = None
+    ) -> int: ...
     def current_version(self) -> Registered | None: ...
 
 
-def register(schema: Schema, ledger: Versions, *, changed: bool = False) -> Resolved:
-    """The schema resolved against its registered data; registers version 1, or with `changed` the next one."""
+def register(
+    schema: Schema, ledger: Versions, *, changed: bool = False, now: datetime | None = None
+) -> Resolved:
+    """The schema resolved against its registered data; registers version 1, or with `changed` the next one, also
+    where its `refresh` makes it due."""
     sources = expand_sources(schema)
     identity = identify(schema, sources)
     current = ledger.current_version()
+    changed = changed or (current is not None and now is not None and is_due(schema, current, now))
     if changed or current is None:
-        with _staged(schema, sources, identity) as relations:
+        after = 0 if current is None else current.number
+        with snapshots.staged(schema, sources, identity) as relations:
             facts = _check(schema, relations)
             if identify(schema, expand_sources(schema)) != identity:
                 raise StaleData("the data changed while it was checked", hint="Register it again when it rests.")
-            ledger.register_version(identity, _canonical(facts), first=not changed)
+            ledger.register_version(identity, _canonical(facts), after=after, at=now)
             current = ledger.current_version()  # another process may have been first
             if current is not None and current.identity == identity:
-                _publish(schema, identity, current.number)
+                snapshots.publish(schema, identity, current.number)
     if current is None:
         raise InternalError("the ledger does not hold the version that was registered")
     if current.identity != identity:
         raise _stale(current.identity, identity)
-    folder = _snapshots(schema) / f"v{current.number}"
-    for path in (folder.parent, folder, *(folder / name for _, _, name in _text_tables(schema, sources))):
+    folder = snapshots.folder_of(schema) / f"v{current.number}"
+    files = [folder / name for _, _, name in snapshots.text_tables(schema, sources)]
+    for path in (folder.parent, folder, *files):
         require_private(path, "the snapshot")
-    whole = all((folder / name).exists() for _, _, name in _text_tables(schema, sources)) and _holds(folder, identity)
-    if _text_tables(schema, sources) and not whole:
+    if files and not (all(file.exists() for file in files) and snapshots.holds(folder, identity)):
         shutil.rmtree(folder, ignore_errors=True)
-        with _staged(schema, sources, identity):
-            _publish(schema, identity, current.number)
-    return _resolve(schema, _relations(schema, sources, folder), current)
+        with snapshots.staged(schema, sources, identity):
+            snapshots.publish(schema, identity, current.number)
+    return _resolve(schema, snapshots.relations(schema, sources, folder), current)
 
 
-def check_unchanged(schema: Schema, ledger: Versions, version: int) -> None:
+def is_due(schema: Schema, current: Registered, now: datetime) -> bool:
+    """Whether the schedule has a newer version than the current one.
+
+    Privacy: by the clock alone. By what has changed, the price of a repeated question would tell when someone's row
+    arrived (SOUNDNESS 9).
+    """
+    grid, made = schema.answers.refresh, current.at
+    return grid is not None and (made is None or grid.down(made) < grid.down(now))
+
+
+def check_unchanged(schema: Schema, ledger: Versions, version: int, now: datetime | None = None) -> None:
     """Raise StaleData unless the data on disk is still the registered version, and that one is `version`.
 
     Cheap: it looks at no rows. Facts count for the version that they were checked on (SOUNDNESS 1.3).
@@ -91,6 +108,8 @@ def check_unchanged(schema: Schema, ledger: Versions, version: int) -> None:
     current = ledger.current_version()
     if current is not None and current.number != version:
         raise StaleData("the owner has registered a newer version of the data", hint="Connect again.")
+    if current is not None and now is not None and is_due(schema, current, now):
+        raise StaleData("by its schedule, the data has a newer version", hint="Connect again.")
     identity = identify(schema, expand_sources(schema))
     if current is None or current.identity != identity:
         raise _stale(current.identity if current else "{}", identity)
@@ -177,78 +196,6 @@ def _sanitising(column: Column) -> list[object]:
     domain = column.domain
     values = None if domain.values is None else [str(value) for value in domain.values]
     return [str(domain.lower), str(domain.upper), values, column.max_length]
-
-
-# --- snapshots of text files -----------------------------------------------------------------------------------------
-#
-# They stand in <ledger>.snapshots/v1, v2 …, beside a note of the identity that they were made from. The name is that of
-# the version and nothing else: analysts see it in EXPLAIN, and a name made from sizes or times would tell them of rows.
-
-
-def _snapshots(schema: Schema) -> Path:
-    """Beside the ledger's file; where the ledger is on a server, beside the schema."""
-    beside = database_path(schema.ledger) or schema.path
-    return beside.with_name(beside.name + ".snapshots")
-
-
-def _text_tables(schema: Schema, sources: Mapping[str, Source]) -> list[tuple[Table, Files, str]]:
-    """The tables that are read from text, and the name of each one's snapshot."""
-    result: list[tuple[Table, Files, str]] = []
-    for at, table in enumerate(schema.tables):
-        source = sources[table.name]
-        if isinstance(source, Files) and source.format != "parquet":
-            result.append((table, source, f"{at}-{re.sub(r'[^A-Za-z0-9_]', '_', table.name)[:60]}.parquet"))
-    return result
-
-
-def _relations(schema: Schema, sources: Mapping[str, Source], folder: Path) -> dict[str, Source]:
-    """Where the engine reads: text files in their snapshot, all else in place."""
-    snapshots = {t.name: Files((str(folder / name),), "parquet") for t, _, name in _text_tables(schema, sources)}
-    return dict(sources) | snapshots
-
-
-@contextmanager
-def _staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Iterator[dict[str, Source]]:
-    """Snapshots in a folder of this process's own; what is not published is gone at the end."""
-    folder = _staging(schema)
-    try:
-        tables = _text_tables(schema, sources)
-        if tables:
-            shutil.rmtree(folder, ignore_errors=True)
-            make_private(_snapshots(schema), "the folder of snapshots")
-            with DuckDBOwner(MEMORY) as owner:
-                for table, source, name in tables:
-                    owner.snapshot(source, table.columns, folder / name, schema.id_columns(table))
-            (folder / _NOTE).write_text(_digest(identity))
-        yield _relations(schema, sources, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _staging(schema: Schema) -> Path:
-    return _snapshots(schema) / f"new-{os.getpid()}"
-
-
-def _publish(schema: Schema, identity: str, version: int) -> None:
-    """Give the staged snapshots the version's name, unless another process has done so."""
-    staged, folder = _staging(schema), _snapshots(schema) / f"v{version}"
-    if not staged.exists() or _holds(folder, identity):
-        return
-    shutil.rmtree(folder, ignore_errors=True)  # of another ledger that stood here
-    try:
-        staged.rename(folder)
-    except OSError:
-        if not _holds(folder, identity):
-            raise
-
-
-def _holds(folder: Path, identity: str) -> bool:
-    note = folder / _NOTE
-    return note.exists() and note.read_text() == _digest(identity)
-
-
-def _digest(identity: str) -> str:
-    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

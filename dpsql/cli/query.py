@@ -92,6 +92,8 @@ def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None 
         _print_lines(screen, cursor, form, bool(errors))
     if (cursor.statusmessage or "").startswith("SELECT"):
         (screen.print if form == "table" else screen.note)(cost(cursor))
+        for receipt in cursor.receipts if cursor.loss else ():
+            screen.note(f"receipt: {receipt}")
 
 
 def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:

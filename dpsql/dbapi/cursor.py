@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dpsql.dbapi.charge import NOTHING, Charge
 from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, with_errors
 from dpsql.errors import InterfaceError, NotSupportedError, ProgrammingError
-from dpsql.session import Answer, CellError, OutputColumn, Parameter
+from dpsql.session import Answer, CellError, OutputColumn, Parameter, Receipt
 from dpsql.types import Type
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ class Cursor:
     def loss(self) -> Charge:
         """What the last statement was charged; nothing where all of it was paid for before."""
         return self._loss
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The entries of the account by which the answer's releases were paid, now or before; keep them."""
+        return () if self._answer is None else self._answer.receipts
 
     @property
     def errors(self) -> list[tuple[CellError | None, ...]]:

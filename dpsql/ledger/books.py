@@ -124,7 +124,8 @@ class Books:
             charged[place] = account.name in owing
             for name in owing:
                 answers.pay(db, release.release, name, heads[name].number + 1)
-                charge = Charge(asked[place].plan, asked[place].version, release.loss, release.mechanisms)
+                wanted = _filled(asked[place], found)  # the release's own plan: what fills its holes is in it
+                charge = Charge(wanted.plan, wanted.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
         for payer in payers:
             if bills[payer.name]:
@@ -322,13 +323,15 @@ class Books:
         with self.database.write() as db:
             answers.void(db, version)
 
-    def register_version(self, identity: str, facts: str, *, first: bool = False) -> int:
-        """Append a data version; its number. With `first`, only where there is none: else the current one's.
+    def register_version(
+        self, identity: str, facts: str, *, after: int | None = None, at: datetime | None = None
+    ) -> int:
+        """Append a data version; its number. With `after`, only where that one is the last, 0 none: else the last's.
 
         Two processes that open a new dataset at once so agree on version 1; compare `current_version` after.
         """
         with self.database.write() as db:
-            return versions.register(db, identity, facts, first)
+            return versions.register(db, identity, facts, after, at)
 
     def current_version(self) -> Version | None:
         with self.database.read() as db:

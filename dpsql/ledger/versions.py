@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from dpsql.ledger.base import Version
 from dpsql.ledger.database import Transaction, one
 
 
-def register(db: Transaction, identity: str, facts: str, first: bool) -> int:
-    """Append a version; its number. With `first`, only where there is none: else the current one's."""
+def register(db: Transaction, identity: str, facts: str, after: int | None, at: datetime | None) -> int:
+    """Append a version; its number. With `after`, only where that one is the last, 0 none: else the last one's."""
     known = current(db)
-    if first and known is not None:
-        return known.number
-    number = 1 if known is None else known.number + 1
-    db.rows("INSERT INTO version (number, identity, facts) VALUES (?, ?, ?)", number, identity, facts)
+    last = 0 if known is None else known.number
+    if after is not None and after != last:
+        return last
+    number = last + 1
+    when = "" if at is None else at.astimezone(UTC).isoformat()
+    db.rows("INSERT INTO version (number, identity, facts, at) VALUES (?, ?, ?, ?)", number, identity, facts, when)
     return number
 
 
 def current(db: Transaction) -> Version | None:
-    row = one(db, "SELECT number, identity, facts FROM version ORDER BY number DESC LIMIT 1")
-    return None if row is None else Version(*row)
+    row = one(db, "SELECT number, identity, facts, at FROM version ORDER BY number DESC LIMIT 1")
+    if row is None:
+        return None
+    number, identity, facts, at = row
+    return Version(number, identity, facts, datetime.fromisoformat(at) if at else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dpsql.schema.columns import read_column
 from dpsql.schema.document import At, Items, Leaf, quoted, suggestion
 from dpsql.schema.literals import show_number
 from dpsql.schema.model import (
+    Answers,
     Budget,
     Column,
     Contributions,
@@ -28,6 +30,7 @@ from dpsql.schema.model import (
 )
 from dpsql.schema.places import read_engine, read_ledger, read_source
 from dpsql.schema.shape import check, read_flag
+from dpsql.schema.snap import parse_snap
 from dpsql.schema.units import check_units
 
 QUERY_EPSILON = Fraction(1, 20)  # of the budget: some twenty questions, or many more under zCDP
@@ -49,6 +52,7 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         ),
         views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
         limits=_limits(root.child("limits")),
+        answers=_answers(root.child("answers")),
     )
     check_units(schema, root)
     return schema
@@ -86,6 +90,18 @@ def _query(at: At | None, budget: Budget) -> Budget:
 
 def _overread_budget(at: At, most: Fraction) -> Exception:
     return at.wrong(f"at most the budget's {show_number(most)}", "Lower it, or raise privacy.budget.")
+
+
+def _answers(at: At | None) -> Answers:
+    retention, refresh = (at.child("retention"), at.child("refresh")) if at else (None, None)
+    kept = None
+    if retention:
+        count, unit = retention.text.split()
+        kept = timedelta(days=int(count) * (7 if unit.startswith("week") else 1))
+    grid = parse_snap(refresh.text) if refresh else None
+    if refresh and grid is None:
+        raise refresh.wrong("minutes or hours that divide a day, days or weeks", "Write for example refresh: 1 day.")
+    return Answers(kept, grid)
 
 
 def _limits(at: At | None) -> Limits:

@@ -220,6 +220,18 @@ LIMITS = Record(
     example="{memory: 4GB, seconds: 600}",
 )  # fmt: skip
 
+ANSWERS = Record(
+    (
+        Key("retention", Text("a span of days or weeks", r"[1-9][0-9]{0,4} (days?|weeks?)"), "How long after its "
+            "charge a stored answer is kept; who asks again later pays again.", default="for ever",
+            hint="Write for example retention: 365 days."),
+        Key("refresh", Text("minutes or hours that divide a day, days or weeks", SNAP), "The schedule by which the "
+            "data as it is becomes the next version, without the owner's act; whether it has changed does not matter.",
+            default="none: dpsql data changed", hint="Write for example refresh: 1 day."),
+    ),
+    example="{retention: 365 days, refresh: 1 day}",
+)  # fmt: skip
+
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
 
 CSV_SOURCE = Record(
@@ -294,6 +306,7 @@ SCHEMA = Record(
         Key("privacy", PRIVACY, "What is protected, and how well.", required=True,
             hint="Write for example privacy: {unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}."),
         Key("limits", LIMITS, "What the engine may use, and how many failures are borne.", default="see there"),
+        Key("answers", ANSWERS, "How long answers are kept, and how often the data is read anew.", default="see there"),
         Key("analysts", Names("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
             "most 63"), "Who may ask, each with a budget of their own. Where there are none, whoever connects has the "
             "dataset's budget.", default="none"),

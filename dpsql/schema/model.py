@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -180,6 +180,14 @@ class View:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """How long stored answers are kept, and the grid of times on which the data becomes a new version."""
+
+    retention: timedelta | None = None
+    refresh: Snap | None = None
+
+
+@dataclass(frozen=True)
 class Schema:
     path: Path
     engine: str = field(repr=False)  # the URLs may hold a password
@@ -190,6 +198,7 @@ class Schema:
     views: tuple[View, ...] = ()
     limits: Limits = Limits()
     groups: tuple[Group, ...] = ()
+    answers: Answers = Answers()
 
     @property
     def database(self) -> str:

@@ -186,7 +186,7 @@ def redeem(ledger: Books, askers: tuple[Asker, Asker]) -> None:
 
 def open_at(url: str) -> Books:
     ledger = open_ledger(url, BINDING, DATASET)
-    ledger.register_version("files", "facts", first=True)
+    ledger.register_version("files", "facts", after=0)
     return ledger
 
 

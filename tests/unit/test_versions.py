@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dpsql import versions
 from dpsql.errors import OperationalError, StaleData
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
+    Answers,
     Budget,
     Column,
     EngineTable,
@@ -29,6 +31,7 @@ from dpsql.schema.model import (
     Table,
 )  # fmt: skip
 from dpsql.schema.places import MEMORY
+from dpsql.schema.snap import parse_snap
 from dpsql.versions import check_unchanged, engine_for, register
 
 
@@ -37,6 +40,7 @@ class Version:
     number: int
     identity: str
     facts: str
+    at: datetime | None = None
 
 
 @dataclass
@@ -45,9 +49,9 @@ class Memory:
 
     versions: list[Version] = field(default_factory=list)
 
-    def register_version(self, identity, facts, *, first=False):
-        if not (first and self.versions):
-            self.versions.append(Version(len(self.versions) + 1, identity, facts))
+    def register_version(self, identity, facts, *, after=None, at=None):
+        if after in (None, len(self.versions)):
+            self.versions.append(Version(len(self.versions) + 1, identity, facts, at))
         return self.versions[-1].number
 
     def current_version(self):
@@ -351,3 +355,56 @@ def test_the_engine_has_the_owners_limits(folder):
     asked = engine.public("SELECT current_setting('memory_limit'), current_setting('threads')", {})
     assert asked == [("123.0 MiB", 1)] and engine._seconds == 7
     engine.close()
+
+
+NOON = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
+
+
+class TestSchedule:
+    """`answers.refresh`: a new version by the clock alone."""
+
+    def at(self, schema, grid="1 day"):
+        return replace(schema, answers=Answers(refresh=parse_snap(grid)))
+
+    def test_the_next_version_is_due_on_the_grid_whether_or_not_the_data_changed(self, folder):
+        schema, ledger = self.at(schema_of(folder)), Memory()
+        assert register(schema, ledger, now=NOON).version == 1
+        assert register(schema, ledger, now=NOON + timedelta(hours=11)).version == 1
+        assert register(schema, ledger, now=NOON + timedelta(hours=12)).version == 2
+        assert register(schema, ledger, now=NOON + timedelta(hours=13)).version == 2
+
+    def test_without_a_schedule_it_never_is(self, folder):
+        schema, ledger = schema_of(folder), Memory()
+        register(schema, ledger, now=NOON)
+        assert register(schema, ledger, now=NOON + timedelta(days=9)).version == 1
+
+    def test_changed_data_is_served_from_the_next_time_on_and_not_before(self, folder):
+        schema, ledger = self.at(schema_of(folder)), Memory()
+        register(schema, ledger, now=NOON)
+        with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+            db.execute("CREATE TABLE more AS SELECT range AS x FROM range(100000)")
+        with pytest.raises(StaleData):
+            register(schema, ledger, now=NOON + timedelta(hours=1))
+        assert register(schema, ledger, now=NOON + timedelta(days=1)).version == 2
+
+    def test_who_is_connected_is_told_to_connect_again(self, folder):
+        schema, ledger = self.at(schema_of(folder)), Memory()
+        register(schema, ledger, now=NOON)
+        check_unchanged(schema, ledger, 1, NOON + timedelta(hours=11))
+        with pytest.raises(StaleData, match="by its schedule"):
+            check_unchanged(schema, ledger, 1, NOON + timedelta(hours=12))
+
+    def test_two_processes_make_one_version(self, folder):
+        schema, ledger = self.at(schema_of(folder)), Memory()
+        register(schema, ledger, now=NOON)
+
+        class Late(Memory):
+            """Another process registers while this one checks."""
+
+            def register_version(self, identity, facts, *, after=None, at=None):
+                if len(self.versions) == 1:
+                    super().register_version(identity, facts, after=after, at=at)
+                return super().register_version(identity, facts, after=after, at=at)
+
+        late = Late(ledger.versions)
+        assert register(schema, late, now=NOON + timedelta(days=1)).version == 2 and len(late.versions) == 2

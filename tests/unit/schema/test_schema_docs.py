@@ -66,6 +66,7 @@ QUOTED = [
     ("memory: 4GB", "memory: 4 gigabytes", 'limits.memory must be a size such as 4GB, not "4 gigabytes"'),
     ("seconds: 600", "seconds: 0", 'limits.seconds must be a whole number from 1 to 604800, not "0"'),
     ("1e-8}}", "1e-8}, password: abc}", "analysts.ana.password must be a SCRAM-SHA-256 verifier"),
+    ("analysts:", "answers: {refresh: 7 hours}\nanalysts:", "answers.refresh must be minutes or hours that divide a"),
     ("1e-8}}", "1e-8}, parent: temas}", 'analysts.ana.parent names "temas", which is not among the groups'),
     ("1e-8}}", "1e-8}, largest_query: {epsilon: 3}}", "analysts.ana.largest_query.epsilon must be at most the budget"),
     ("1e-8}}", "1e-8}, expires: 2027-02-30}", 'analysts.ana.expires must be a date such as 2027-01-01, not "2027-02'),
