@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import kill_at
 from support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
+from support.ledgers import Shelf, bodies, in_schema
 
 from dpsql.session import Session
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 STAGED = "SELECT COUNT(*) FROM visits WHERE n > (SELECT AVG(n) FROM visits)"
 TESTS = Path(__file__).resolve().parent.parent
-
-
-def bodies(path: Path) -> list[tuple[int, bytes | None]]:
-    """What the ledger holds for sale: releases and their bodies."""
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
-        rows = db.execute("SELECT id, body FROM release ORDER BY id").fetchall()
-    db.close()
-    return rows
 
 
 def new(folder: Path, name: str = "h", **named: Any) -> Session:
@@ -39,27 +32,46 @@ def new(folder: Path, name: str = "h", **named: Any) -> Session:
 # --- stopping at every step ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["after purchase", "noise", "before store", "after store", "after bind_holes"])
-def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(tmp_path: Path, step: str) -> None:
-    sql = STAGED if "bind" in step else COUNT
-    session = new(tmp_path)
-    price = sum(one.loss.rho for one in session.compiled(sql, ()).steps)
-    session.dataset.close()
-    command = [sys.executable, "-m", "support.kill_at", str(tmp_path / "h.yaml"), step, sql, "0"]
+# A statement of two stages writes four times: the charge, a body, the holes, a body.
+IN_WRITES = [(STAGED, step, place) for step in kill_at.WRITES for place in range(4)]
+KILLS = [
+    *(("sqlite", COUNT, step, 0) for step in kill_at.STEPS),
+    *((database, *kill) for database in ("sqlite", "postgres") for kill in IN_WRITES),
+    ("postgres", COUNT, "noise", 0),
+]
+
+
+@pytest.mark.parametrize(("shelf", "sql", "step", "skip"), KILLS, indirect=["shelf"])
+def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
+    shelf: Shelf, tmp_path: Path, sql: str, step: str, skip: int
+) -> None:
+    with closing_session(build(tmp_path, "h", in_schema(schema_text("h"), shelf.url()), DATA)) as session:
+        price = sum(one.loss.rho for one in session.compiled(sql, ()).steps)
+    command = [sys.executable, "-m", "support.kill_at", str(tmp_path / "h.yaml"), step, sql, str(skip)]
     done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"})  # fmt: skip
     assert done.returncode == -9, done.stderr
-    stored = bodies(tmp_path / "h.ledger")
-    session = reopen(tmp_path / "h.yaml")
-    assert spent(session)[1] == (0 if step == "before purchase" else price)
-    first = session.execute(sql).rows
-    assert spent(session)[1] == price, "asking again redeems the charge"
-    after = bodies(tmp_path / "h.ledger")
-    assert [(id_, body) for id_, body in after if (id_, body) in stored or body] == after
-    for id_, body in stored:
-        assert body is None or (id_, body) in after, "what was stored is never replaced"
-    assert reopen(tmp_path / "h.yaml").execute(sql).rows == first
-    assert bodies(tmp_path / "h.ledger") == after and spent(session)[1] == price
+    stored = bodies(shelf.url())
+    with closing_session(reopen(tmp_path / "h.yaml")) as session:
+        uncharged = step == "before purchase" or (step, skip) == ("in write", 0)
+        assert spent(session)[1] == (0 if uncharged else price)
+        first = session.execute(sql).rows
+        assert spent(session)[1] == price, "asking again redeems the charge"
+        after = bodies(shelf.url())
+        for id_, body in stored:
+            assert body is None or (id_, body) in after, "what was stored is never replaced"
+    with closing_session(reopen(tmp_path / "h.yaml")) as session:
+        assert session.execute(sql).rows == first
+        assert bodies(shelf.url()) == after and spent(session)[1] == price
+        assert session.dataset.ledger.verify() == ()
+
+
+@contextmanager
+def closing_session(session: Session) -> Iterator[Session]:
+    try:
+        yield session
+    finally:
+        session.dataset.close()
 
 
 def interrupt() -> None:
@@ -84,12 +96,12 @@ def test_stopped_at_a_step_the_question_is_paid_for_once_and_answered_once(
     assert "row 7" not in str(caught.value) or step in ("post", "before purchase", "after purchase", "before store",
         "after store")
     assert spent(session)[1] in ((0,) if step == "before purchase" else (price,))
-    stored = dict(bodies(tmp_path / "h.ledger"))
+    stored = dict(bodies(f"sqlite://{tmp_path}/h.ledger"))
     first = session.execute(COUNT).rows
     assert spent(session)[1] == price
-    after = dict(bodies(tmp_path / "h.ledger"))
+    after = dict(bodies(f"sqlite://{tmp_path}/h.ledger"))
     assert len(after) == 1 and all(after[id_] == body for id_, body in stored.items() if body is not None)
-    assert session.execute(COUNT).rows == first and dict(bodies(tmp_path / "h.ledger")) == after
+    assert session.execute(COUNT).rows == first and dict(bodies(f"sqlite://{tmp_path}/h.ledger")) == after
 
 
 def test_an_error_after_the_noise_neither_refunds_nor_draws_again(tmp_path: Path) -> None:
@@ -101,7 +113,7 @@ def test_an_error_after_the_noise_neither_refunds_nor_draws_again(tmp_path: Path
     said = {outcome(session, sql.format(bound)).split(":")[0] for bound in (-100000, 100000, -100000, 0)}
     assert said == {"DataError", "answered"}
     assert session.budget().charges == 1
-    assert len(bodies(tmp_path / "h.ledger")) == 1
+    assert len(bodies(f"sqlite://{tmp_path}/h.ledger")) == 1
     session.timeout = 0.000001
     outcome(session, "SELECT COUNT(*) * 2 FROM visits")
     session.timeout = 60
@@ -114,7 +126,7 @@ def test_an_error_between_stages_draws_nothing_again(tmp_path: Path) -> None:
     for _ in range(3):
         assert outcome(session, sql).startswith("DataError")
     assert session.budget().charges == 1
-    assert [body is not None for _, body in bodies(tmp_path / "h.ledger")] == [True, False]
+    assert [body is not None for _, body in bodies(f"sqlite://{tmp_path}/h.ledger")] == [True, False]
     price = sum(step.loss.rho for step in session.compiled(sql, ()).steps)
     assert spent(session)[1] == price, "both steps are paid for, though the second never ran"
 
@@ -133,7 +145,7 @@ def test_threads_at_once_get_one_answer_for_one_charge(tmp_path: Path) -> None:
     with ThreadPoolExecutor(len(sessions)) as pool:
         seen = set(pool.map(ask, sessions))
     assert len(seen) == 1
-    assert sessions[0].budget().charges == 1 and len(bodies(tmp_path / "h.ledger")) == 1
+    assert sessions[0].budget().charges == 1 and len(bodies(f"sqlite://{tmp_path}/h.ledger")) == 1
 
 
 def test_threads_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Concurrent processes never pass any account's filter, and nobody pays twice.
+"""Concurrent processes never pass any account's filter, nobody pays twice, and no lock is waited for in vain.
 
-The sums are recomputed here from the rows of the file, by a filter written out afresh.
+The sums are recomputed here from the rows of the database, by a filter written out afresh.
 """
 
 from __future__ import annotations
@@ -8,20 +8,19 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
-import sqlite3
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from multiprocessing.synchronize import Barrier
-from pathlib import Path
 
 import pytest
+from support.ledgers import Shelf
 
 from dpsql.errors import BudgetExceeded
 from dpsql.ledger.base import Account, Asked, Binding, Statement
 from dpsql.ledger.books import Books
+from dpsql.ledger.database import Transaction
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.filters import limits
 from dpsql.privacy.loss import UNIT, Loss
@@ -41,8 +40,8 @@ def accounts(delta: str) -> tuple[Account, ...]:
     return tuple(Account(name, Fraction(epsilon), Fraction(delta)) for name, epsilon in budgets.items())
 
 
-def open_at(path: str, dataset: Account) -> Books:
-    return open_ledger(f"sqlite://{path}", BINDING, dataset)
+def open_at(url: str, dataset: Account) -> Books:
+    return open_ledger(url, BINDING, dataset)
 
 
 def random_ask(rng: random.Random, pure: bool) -> Asked:
@@ -55,10 +54,10 @@ def random_ask(rng: random.Random, pure: bool) -> Asked:
     return Asked(f"gaussian {plan}", 1, Loss(None, rho, selection), (Fraction(9, level), Fraction(1)))
 
 
-def charge_at_random(path: str, delta: str, seed: int) -> Outcome:
+def charge_at_random(url: str, delta: str, seed: int) -> Outcome:
     rng = random.Random(seed)
     dataset, *analysts = accounts(delta)
-    ledger = open_at(path, dataset)
+    ledger = open_at(url, dataset)
     outcomes: Counter[str] = Counter()
     bodies: set[tuple[int, bytes]] = set()
     START[0].wait(timeout=30)
@@ -73,6 +72,7 @@ def charge_at_random(path: str, delta: str, seed: int) -> Outcome:
         for claim in claims:
             body = ledger.store(claim.release, rng.randbytes(8)) if claim.body is None else claim.body
             bodies.add((claim.release, body))
+    ledger.close()
     return outcomes, bodies
 
 
@@ -80,11 +80,11 @@ def keep_barrier(start: Barrier) -> None:
     START.append(start)
 
 
-def run_processes(path: str, delta: str) -> Outcome:
+def run_processes(url: str, delta: str) -> Outcome:
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(PROCESSES)
     with ProcessPoolExecutor(PROCESSES, context, initializer=keep_barrier, initargs=(start,)) as pool:
-        runs = [pool.submit(charge_at_random, path, delta, seed) for seed in range(PROCESSES)]
+        runs = [pool.submit(charge_at_random, url, delta, seed) for seed in range(PROCESSES)]
         results = [run.result(timeout=60) for run in runs]
     return sum((counted for counted, _ in results), Counter()), set().union(*(seen for _, seen in results))
 
@@ -102,43 +102,39 @@ def within(account: Account, spent: Figures) -> bool:
     return pure or (rho <= most.rho * UNIT and delta <= most.delta * UNIT)
 
 
-def paid(db: sqlite3.Connection, account: str) -> list[Figures]:
-    rows = db.execute(
-        "SELECT epsilon, rho, delta FROM payment JOIN release ON release = id WHERE account = ?", (account,)
-    )
+def paid(db: Transaction, account: str) -> list[Figures]:
+    rows = db.rows("SELECT epsilon, rho, delta FROM payment JOIN release ON release = id WHERE account = ?", account)
     return [(None if e is None else int(e), int(rho), int(delta)) for e, rho, delta in rows]
 
 
-def entered(db: sqlite3.Connection, account: str) -> list[Figures]:
-    rows = db.execute("SELECT content FROM entry WHERE account = ?", (account,))
+def entered(db: Transaction, account: str) -> list[Figures]:
+    rows = db.rows("SELECT content FROM entry WHERE account = ?", account)
     charges = [charge for (text,) in rows for charge in json.loads(text)["charges"]]
     return [(None if e is None else int(e), int(rho), int(delta)) for _, _, e, rho, delta, _ in charges]
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"], ids=["pure", "concentrated"])
-def test_concurrent_charges_never_pass_a_budget(tmp_path: Path, delta: str) -> None:
-    path = str(tmp_path / "a.ledger")
+def test_concurrent_charges_never_pass_a_budget(shelf: Shelf, delta: str) -> None:
     dataset, *analysts = accounts(delta)
-    ledger = open_at(path, dataset)
+    ledger = shelf.open(BINDING, dataset)
     ledger.register_version("files", "facts")
     first = random_ask(random.Random(1), pure=delta == "0")
     for analyst in analysts[:2]:  # so that one release is shared, whatever the processes come to
         ledger.purchase(analyst, [first], Statement("SELECT"), datetime.now(UTC))
 
-    outcomes, bodies = run_processes(path, delta)
+    outcomes, bodies = run_processes(shelf.url(), delta)
 
     assert outcomes["granted"] and outcomes["refused"] and outcomes["refused by the dataset"], outcomes
-    with closing(sqlite3.connect(path)) as db:
+    with ledger.database.read() as db:
         for account in (dataset, *analysts):
             charges = entered(db, account.name)
             assert within(account, add(charges)), f"{account.name} has lost more than its budget"
             assert Counter(charges) == Counter(paid(db, account.name)), "each payment is entered, once"
-        twice = db.execute("SELECT 1 FROM payment GROUP BY release, account HAVING count(*) > 1").fetchall()
-        unpaid = db.execute(
-            "SELECT id FROM release WHERE NOT EXISTS"
-            " (SELECT 1 FROM payment WHERE release = id AND account = 'dataset')"
-        ).fetchall()
-        shared = db.execute("SELECT 1 FROM payment GROUP BY release HAVING count(*) > 2").fetchall()
+        twice = db.rows("SELECT 1 FROM payment GROUP BY release, account HAVING count(*) > 1")
+        unpaid = db.rows(
+            "SELECT id FROM release WHERE NOT EXISTS (SELECT 1 FROM payment WHERE release = id AND account = 'dataset')"
+        )
+        shared = db.rows("SELECT 1 FROM payment GROUP BY release HAVING count(*) > 2")
     assert not twice and not unpaid
     assert shared, "some release was paid for by two analysts, and once by the dataset"
     assert len({release for release, _ in bodies}) == len(bodies), "every release was delivered in one form"

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.ledger.books import Books
+from dpsql.ledger.postgres import PostgresDatabase
+from dpsql.ledger.sqlite import LedgerFile
 from dpsql.post import sandbox
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.session import Session
 
 STEPS = ("before purchase", "after purchase", "before execute", "after execute", "noise", "before store", "after store",
          "post")  # fmt: skip
-HOLES = ("before bind_holes", "after bind_holes")
+WRITES = ("in write", "after write")  # before and after the commit of a transaction
 
 
 def stop() -> None:
@@ -26,8 +29,12 @@ def stop() -> None:
 
 
 def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any], None], skip: int = 0) -> None:
-    """Arrange for `stop` at that step; `patch` sets an attribute."""
+    """Arrange for `stop` at that step, after `skip` times; `patch` sets an attribute."""
     when, _, name = step.partition(" ")
+    if name == "write":
+        for database in (LedgerFile, PostgresDatabase):
+            patch(database, name, _write(database.write, when, stop, skip))
+        return
     if step == "noise":
         owner, name, when = ExactSampler, "gaussian", "before"
     elif step == "post":
@@ -46,6 +53,22 @@ def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any],
         return done
 
     patch(owner, name, watched)
+
+
+def _write(real: Callable[[Any], Any], when: str, stop: Callable[[], None], skip: int) -> Callable[[Any], Any]:
+    left = [skip]
+
+    @contextmanager
+    def watched(database: Any) -> Iterator[Any]:
+        left[0] -= 1
+        with real(database) as db:
+            yield db
+            if when == "in" and left[0] < 0:
+                stop()
+        if when == "after" and left[0] < 0:
+            stop()
+
+    return watched
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Shelf:
 
     def url(self, name: str = "a") -> str:
         if name not in self.urls:
-            file = f"sqlite://{self.folder}/{name}.ledger"
+            file = f"sqlite:///{self.folder}/{name}.ledger"
             self.urls[name] = file if self.server is None else self.server.new_schema()
         return self.urls[name]
 
