@@ -13,6 +13,7 @@ examples:
   dpsql query clinic.yaml "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward" --user ana
   dpsql explain clinic.yaml "SELECT COUNT(*) FROM visits" --user ana --epsilon 0.5
   dpsql budget clinic.yaml
+  dpsql audit clinic.yaml
   dpsql verify clinic.yaml --seconds 60
 """
 _STATEMENT = """
@@ -36,6 +37,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_query(commands)
     _add_explain(commands)
     _add_budget(commands)
+    _add_audit(commands)
+    _add_answers(commands)
     _add_data(commands)
     _add_account(commands)
     _add_verify(commands)
@@ -75,9 +78,65 @@ def _add_explain(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_budget(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _command(commands, "budget", "tell what was spent and what is left, of one account or of all")
+    more = """
+        Without --user it is the owner's view of all accounts. --report tells what other accountants would say of the
+        history: nothing is granted by it. RDP and PLD need: pip install 'dpsql[accountants]'
+
+          dpsql budget clinic.yaml --report
+          dpsql budget clinic.yaml --user ana --history ana.csv
+        """
+    parser = _command(commands, "budget", "tell what was spent and what is left, of one account or of all", more)
+    parser.set_defaults(parser=parser)
     _add_schema(parser)
-    parser.add_argument("--user", metavar="NAME", help="one analyst of the schema")
+    parser.add_argument("--user", metavar="NAME", help="one analyst of the schema, with her own figures only")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--report", action="store_true", help="also what each accountant would say of the history")
+    parser.add_argument("--history", metavar="FILE", help="write the entries as CSV to a file, or to - , instead")
+
+
+def _add_audit(commands: _Commands[argparse.ArgumentParser]) -> None:
+    more = """
+        Every entry of every account is read again, also of accounts that the schema has no more: an entry that was
+        changed, removed or moved is named, and each loss is computed again from its mechanisms. A receipt that someone
+        holds and the ledger lacks tells of an old backup that was put back.
+
+        Exits with 0 if all is well, with 3 if something was found, with 1 for an error.
+
+          dpsql audit clinic.yaml --receipt ana/12/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+        """
+    parser = _command(commands, "audit", "verify the ledger, and the receipts that someone holds", more)
+    _add_schema(parser)
+    parser.add_argument(
+        "--receipt", metavar="RECEIPT", nargs="+", action="extend", default=[], help="account/number/hash"
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def _add_answers(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "answers", "the owner's commands about the stored answers")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listed = _command(actions, "list", "list the releases: what was asked, by whom it is paid, what it cost")
+    _add_schema(listed)
+    listed.add_argument("--json", action="store_true", help="print the list as JSON")
+    more = """
+        One JSON object a line: statement, payers, loss, and the release as it is stored, with its keys, noisy cells and
+        noise.
+
+          dpsql answers export clinic.yaml 1 2 > answers.jsonl
+        """
+    export = _command(actions, "export", "print stored releases", more)
+    _add_schema(export)
+    export.add_argument("numbers", metavar="NUMBER", type=int, nargs="*", help="of `answers list`; all without one")
+    more = """
+        Who asks again pays again. What was charged stays charged, and the entries stay.
+
+          dpsql answers drop clinic.yaml --before 2026-01-31
+        """
+    drop = _command(actions, "drop", "forget the answers that were charged before a day", more)
+    _add_schema(drop)
+    drop.add_argument("--before", metavar="DATE", required=True, help="in UTC, such as 2026-01-31")
+    for one in (listed, export, drop):
+        one.set_defaults(parser=one)
 
 
 def _add_data(commands: _Commands[argparse.ArgumentParser]) -> None:

@@ -19,6 +19,8 @@ _COMMANDS = {
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
     "budget": "dpsql.cli.budget",
+    "audit": "dpsql.cli.audit",
+    "answers": "dpsql.cli.answers",
     "data": "dpsql.cli.data",
     "account": "dpsql.cli.account",
     "verify": "dpsql.cli.verify",

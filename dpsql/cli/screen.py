@@ -8,7 +8,7 @@ from typing import TextIO
 
 BOLD, DIM, RED = "1", "2", "1;31"
 
-_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "≤": "<=", "…": "..."})
+_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "├": "|", "└": "`", "≤": "<=", "…": "..."})
 
 
 class Usage(Exception):

@@ -193,10 +193,10 @@ def test_explain(run, clinic):
 def test_budget_of_all_accounts(run, clinic):
     run("query", clinic, BY_SEX, "--user", "ana")
     lines = run("budget", clinic).out.splitlines()
-    assert [line.split("│")[0].strip() for line in lines[2:5]] == ["dataset", "ana", "bi"]
-    assert [line.split("│")[-2].strip() for line in lines[2:5]] == ["1", "1", "0"]
+    assert [line.split("│")[0].strip() for line in lines[2:5]] == ["dataset", "├─ ana", "└─ bi"]
+    assert [line.split("│")[-3].strip() for line in lines[2:5]] == ["1", "1", "0"]
     assert [line.split("│")[-1].strip() for line in lines[2:5]] == ["0 of 30", "0 of 3", "0 of 3"]
-    assert len(lines) == 6
+    assert len(lines) == 7
 
 
 def test_the_owner_sees_failures_and_suspensions(run, clinic, monkeypatch):

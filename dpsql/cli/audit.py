@@ -1,0 +1,57 @@
+"""`dpsql audit`: whether the ledger is whole, its losses are true, and it knows the receipts that someone holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from dpsql.cli.screen import RED, Screen
+from dpsql.dataset import Audit, audit_books
+from dpsql.dbapi.address import read_address
+
+_FOUND = 3
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    """0 where all is well, 3 where something was found."""
+    audit = audit_books(read_address(given.schema, None, {}).path, given.receipt)
+    if given.json:
+        screen.print(json.dumps(_document(audit), indent=2))
+    else:
+        _tell(audit, screen)
+    return 0 if audit.well else _FOUND
+
+
+def _tell(audit: Audit, screen: Screen) -> None:
+    for chain in audit.chains:
+        entries = "1 entry" if chain.entries == 1 else f"{chain.entries} entries"
+        end = "" if chain.end is None else f", up to {chain.end}"
+        screen.print(f'"{chain.account}": {entries}{end}')
+    for finding in audit.findings:
+        screen.print(f"{screen.style('FOUND:', RED)}  {finding}")
+    for held in audit.receipts:
+        where = "is in the ledger" if held.what is None else "is not in the ledger"
+        screen.print(f"receipt {held.receipt} {where}")
+        if held.what is not None:
+            screen.print(f"{screen.style('FOUND:', RED)}  {held.what}")
+    if not audit.findings:
+        losses = sum(chain.losses for chain in audit.chains)
+        screen.print(f"The chains are whole, and {losses} losses are covered as computed again from their mechanisms.")
+
+
+def _document(audit: Audit) -> dict[str, Any]:
+    return {
+        "well": audit.well,
+        "accounts": [
+            {
+                "account": chain.account,
+                "entries": chain.entries,
+                "losses": chain.losses,
+                "end": None if chain.end is None else str(chain.end),
+            }
+            for chain in audit.chains
+        ],
+        "findings": [{"account": f.account, "number": f.number, "what": f.what} for f in audit.findings],
+        "receipts": [{"receipt": str(h.receipt), "held": h.what is None, "what": h.what} for h in audit.receipts],
+    }

@@ -1,0 +1,103 @@
+"""How accounts stand: what is left of each, what more of the usual could be asked, and their history.
+
+An account's figures are its own; who may see which is decided where they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.ledger.accountants import Charged, Verdict, report
+from dpsql.ledger.base import Account, Balance, Entry, Failures, Ledger
+from dpsql.privacy.accounting import rho_from
+from dpsql.privacy.filters import Cost, cost_of
+from dpsql.privacy.loss import Loss, total
+
+MANY = 1_000_000
+"""No more statements than so many are counted."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One account; `more` statements of the usual (epsilon, delta) would still pass its own filter."""
+
+    account: Account
+    balance: Balance
+    failures: Failures
+    epsilon: Fraction
+    delta: Fraction
+    more: int
+
+
+def standing(ledger: Ledger, account: Account, epsilon: Fraction, delta: Fraction, *, parent: bool) -> Standing:
+    """How an account stands, where a statement usually asks for (epsilon, delta); `parent`: others are below it."""
+    if not account.delta:
+        delta = Fraction(0)  # only pure statements pass
+    balance = ledger.balance(account)
+    failures = ledger.failures_of(account, parent=parent)
+    return Standing(account, balance, failures, epsilon, delta, how_many(balance, usual_cost(epsilon, delta)))
+
+
+def usual_cost(epsilon: Fraction, delta: Fraction) -> Cost:
+    """Of a statement that selects no groups: Gaussian noise for all of (epsilon, delta), or Laplace if delta is 0."""
+    if not delta:
+        return cost_of(Loss(epsilon, epsilon**2 / 2, Fraction(0)))
+    return cost_of(Loss(None, rho_from(epsilon, delta), Fraction(0)), epsilon, delta)
+
+
+def how_many(balance: Balance, cost: Cost) -> int:
+    """How many charges like this one the account's own filter would still grant, up to MANY."""
+    low, high = 0, 1
+    while high <= MANY and balance.admits(cost.times(high)):
+        low, high = high, 2 * high
+    if low >= MANY // 2:
+        high = MANY + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if balance.admits(cost.times(middle)) else (low, middle)
+    return low
+
+
+def verdicts(ledger: Ledger, account: Account) -> tuple[Verdict, ...]:
+    """What each accountant would say of the account's history, at its delta: a report, not the rule."""
+    charged = (entry for entry in ledger.entries(account.name) if entry.charges)
+    history = [
+        Charged(entry.cost.epsilon, entry.cost.delta, tuple(charge.mechanisms for charge in entry.charges))
+        for entry in charged
+    ]
+    return report(history, account.delta)
+
+
+HISTORY = (
+    "account", "number", "time", "kind", "asked_by", "statement", "epsilon", "delta", "charged_epsilon", "charged_rho",
+    "charged_delta", "budget_epsilon", "budget_delta", "composition", "data_versions", "mechanisms", "receipt",
+)  # fmt: skip
+"""The columns of a history: asked for is (epsilon, delta); charged_epsilon is empty where a loss was not pure."""
+
+
+def history_rows(entries: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
+    """Entries as rows of HISTORY. Figures are floats; the exact ones stand in the ledger."""
+    for entry in entries:
+        loss, asked = total(entry.losses), entry.statement
+        charged = (None, None, None) if not entry.charges else (
+            None if loss.epsilon is None else float(loss.epsilon), float(loss.rho), float(loss.delta)
+        )  # fmt: skip
+        yield (
+            entry.account,
+            entry.number,
+            entry.at.isoformat(),
+            entry.kind.value,
+            entry.by,
+            asked.text,
+            float(asked.epsilon) if entry.charges and asked.text else None,
+            float(asked.delta) if entry.charges and asked.text else None,
+            *charged,
+            float(entry.terms.epsilon),
+            float(entry.terms.delta),
+            entry.terms.composition.value,
+            " ".join(sorted({str(charge.version) for charge in entry.charges})),
+            " ".join(charge.mechanisms for charge in entry.charges),
+            str(entry.receipt),
+        )
