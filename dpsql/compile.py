@@ -18,6 +18,7 @@ from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
 from dpsql.catalog.identity import Identity
 from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, ReleaseStep, TableStep
+from dpsql.derive.describe import describe
 from dpsql.errors import Error, LimitExceeded
 from dpsql.plan.expr import And, IsNull, Not, Or
 from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
@@ -99,6 +100,7 @@ class _Draft:
 
     name: str
     plan_hash: str
+    aggregate: Aggregate
     rewritten: Rewritten | None
     choice: Choice | None
     holes: tuple[Hole, ...]
@@ -193,7 +195,7 @@ class _Compiler:
         place: int | None = None
         if asked.keys or linear or not asked.measures:
             place = len(drafts)
-            drafts.append(_Draft(release.name, self._hash(main, holes, sources), rewritten, None, holes, after))
+            drafts.append(_Draft(release.name, self._hash(main, holes, sources), main, rewritten, None, holes, after))
         recipes = iter(rewritten.recipes)
         answers: list[Answered] = []
         for number, measure in enumerate(asked.measures, 1):
@@ -208,7 +210,7 @@ class _Compiler:
                 case Frequent():
                     counts = _counts(asked, measure)
                     found = rewrite(counts, self.resolved, self._policy)
-                    drafts.append(_Draft(name, self._hash(counts, holes, sources), found, None, holes, after))
+                    drafts.append(_Draft(name, self._hash(counts, holes, sources), counts, found, None, holes, after))
                     answers.append(Answered(len(drafts) - 1, Counted(measure, found.recipes[0])))
                 case _:
                     assert place is not None
@@ -238,7 +240,7 @@ class _Compiler:
             holes, after = (*holes, keys), (*after, place)
         alone = replace(asked, measures=(measure,))
         choice = choose(alone, measure, listed, self.resolved, self._policy)
-        return _Draft(name, self._hash(alone, holes, sources), None, choice, holes, after)
+        return _Draft(name, self._hash(alone, holes, sources), alone, None, choice, holes, after)
 
     def _step(self, draft: _Draft, share: Share) -> ReleaseStep:
         relation = _relation(self.resolved)
@@ -250,7 +252,11 @@ class _Compiler:
         sql, keys = render(calibrated.gather), calibrated.gather.keys
         read = holes_read(sql)
         holes = tuple(hole for hole in draft.holes if hole.name in read)
-        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after)
+        described = None
+        if not draft.holes and not self._is_pilot:  # a pilot's answer is found again as it was
+            context = "\n".join(self._declared(draft.aggregate))
+            described = describe(draft.aggregate, calibrated, context, self.settings.rows)
+        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after, described)
 
     # --- public tables -----------------------------------------------------------------------------------------------
 
@@ -285,15 +291,19 @@ class _Compiler:
         added when it is paid for (`after`). A pilot's is another: what it said must be found again, and not the better
         release that followed from it.
         """
+        filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
+        pilot = ["pilot"] if self._is_pilot else []
+        text = "\n".join([canonical_plan(aggregate), *self._declared(aggregate), *filled, sources, *pilot])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _declared(self, aggregate: Aggregate) -> list[str]:
+        """The declarations of the tables that are read, the caps and the relation of neighbors."""
         schema, settings = self.resolved.schema, self.settings
         names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
         tables = [repr(schema.table(name)) for name in names]
         caps = (settings.rows, settings.groups, settings.chosen_noise.value)
         relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
-        filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
-        pilot = ["pilot"] if self._is_pilot else []
-        text = "\n".join([canonical_plan(aggregate), *tables, repr(caps), repr(relation), *filled, sources, *pilot])
-        return hashlib.sha256(text.encode()).hexdigest()
+        return [*tables, repr(caps), repr(relation)]
 
 
 def _check_conditions(asked: Aggregate) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.calibrate import Calibrated, conversion
+from dpsql.derive.describe import Described
 from dpsql.plan.measures import Frequent
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import Field
@@ -26,6 +27,7 @@ class ReleaseStep:
     calibrated: Calibrated
     holes: tuple[Hole, ...] = ()
     after: tuple[int, ...] = ()
+    described: Described | None = None  # what else can be derived from it; None where nothing can
 
     @property
     def loss(self) -> Loss:

@@ -11,8 +11,8 @@ from dpsql.errors import Error, InvalidParameter, Unsupported
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
 from dpsql.sql.options import Option
 
-NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "max_error",
-         "max_relative_error", "confidence")  # fmt: skip
+NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
+         "max_error", "max_relative_error", "confidence")  # fmt: skip
 OPTIONS = {
     "epsilon": "epsilon",
     "delta": "delta",
@@ -53,6 +53,7 @@ class Settings:
 class SessionSettings:
     statement: Settings
     nonnegative: bool = False
+    derive: bool = True  # from releases that were paid for before
 
 
 def defaults(privacy: Privacy) -> SessionSettings:
@@ -76,6 +77,8 @@ def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -
             return replace(settings, statement=replace(statement, noise=_noise(value)))
         case "nonnegative":
             return replace(settings, nonnegative=_switch(name, value))
+        case "derive":
+            return replace(settings, derive=_switch(name, value))
         case "max_error" | "max_relative_error":
             return replace(settings, statement=_aiming(statement, name, value))
         case "confidence":
@@ -115,6 +118,8 @@ def show(settings: SessionSettings, name: str) -> str:
             return "auto" if statement.noise is None else statement.noise.value
         case "nonnegative":
             return "on" if settings.nonnegative else "off"
+        case "derive":
+            return "on" if settings.derive else "off"
         case "max_error":
             return "none" if statement.max_error is None else _number_text(statement.max_error)
         case "max_relative_error":

@@ -35,11 +35,26 @@ _MOST = (1 << 62) - 1
 
 @dataclass(frozen=True)
 class Derived:
-    """A release with `columns` of a stored one; `terms` says what each cell that was asked for is in these."""
+    """A release with `columns` of a stored one; `terms` says what each cell that was asked for is in these.
+
+    `noise` is the mean of the cells' variances, as parts of those of fresh ones.
+    """
 
     release: Release
     columns: tuple[str, ...]
     terms: dict[str, Terms]
+    noise: Fraction
+
+
+def may_derive(asked: Described, stored: Shape) -> bool:
+    """Whether a look at the release itself is worth while: it has the cells, of rows that meet no other conditions."""
+    if asked.shape.rows != stored.rows:
+        return False
+    more = set(stored.conditions) - set(asked.shape.conditions)
+    forms = [cell.form for cell in stored.cells if cell is not None]
+    wanted = [cell.form for cell in asked.shape.cells if cell is not None]
+    has_cells = all(combination(form, forms) is not None for form in wanted)
+    return has_cells and more <= {key.present for key in stored.keys}
 
 
 def derive(asked: Described, fresh: Calibrated, stored: Shape, release: Release) -> Derived | None:
@@ -54,8 +69,8 @@ def derive(asked: Described, fresh: Calibrated, stored: Shape, release: Release)
         spread = any(cell.spread for cell in asked.shape.cells if cell is not None)
         for place in used:
             _check_additive(stored.cells[place], stored, groups, spread)
-        _check_errors(numbers, fresh, release.spec, groups.most)
-        return _derived(numbers, used, groups, stored, release)
+        noise = _noise(numbers, fresh, release.spec, groups.most)
+        return _derived(numbers, used, groups, release, noise)
     except (NotDerived, TooSmall):
         return None
 
@@ -121,21 +136,23 @@ def _variances(spec: Spec) -> dict[int, Fraction]:
     }
 
 
-def _check_errors(numbers: Numbers, fresh: Calibrated, spec: Spec, most: int) -> None:
+def _noise(numbers: Numbers, fresh: Calibrated, spec: Spec, most: int) -> Fraction:
     """No combination of the derived cells, whatever is worked out of them, has more noise than that of fresh ones."""
     asked = fresh.spec
     if len({type(bundle.mechanism) for bundle in (*asked.bundles, *spec.bundles)}) > 1:
         raise NotDerived
     known, wanted = _variances(spec), _variances(asked)
-    noise = [known.get(place, Fraction(0)) * most for place in range(len(spec.grids))]
+    variances = [known.get(place, Fraction(0)) * most for place in range(len(spec.grids))]
     places = [place for place, name in enumerate(fresh.columns) if name in numbers]
-    found = covariance([numbers[fresh.columns[place]] for place in places], noise)
+    found = covariance([numbers[fresh.columns[place]] for place in places], variances)
     room = [
         [(wanted[place] if place == other else Fraction(0)) - number for other, number in zip(places, row, strict=True)]
         for place, row in zip(places, found, strict=True)
     ]
     if not never_negative(room):
         raise NotDerived
+    parts = [found[number][number] / wanted[place] for number, place in enumerate(places)]
+    return sum(parts, Fraction(0)) / max(1, len(parts))
 
 
 def _check_selection(fresh: Calibrated, spec: Spec) -> None:
@@ -148,7 +165,7 @@ def _check_selection(fresh: Calibrated, spec: Spec) -> None:
 # --- the release -----------------------------------------------------------------------------------------------------
 
 
-def _derived(numbers: Numbers, used: list[int], groups: Regrouped, stored: Shape, release: Release) -> Derived:
+def _derived(numbers: Numbers, used: list[int], groups: Regrouped, release: Release, noise: Fraction) -> Derived:
     names = tuple(f"d{number}" for number in range(1, len(used) + 1))
     terms = {
         cell: tuple((name, row[place]) for name, place in zip(names, used, strict=True) if row[place])
@@ -159,7 +176,7 @@ def _derived(numbers: Numbers, used: list[int], groups: Regrouped, stored: Shape
     bundles = tuple(Bundle(columns, _sum(bundle.mechanism, groups.most)) for bundle, columns in kept if columns)
     cells = tuple(np.array(_added(release.cells[place].tolist(), groups.members), np.int64) for place in used)
     derived = Release(groups.keys, cells, Spec(tuple(spec.grids[place] for place in used), bundles))
-    return Derived(derived, names, terms)
+    return Derived(derived, names, terms, noise)
 
 
 def _added(cells: Sequence[int], members: Sequence[tuple[int, ...]]) -> list[int]:

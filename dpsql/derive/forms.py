@@ -70,11 +70,14 @@ class Former:
         return [_plus((count, 1), (square, -1)), square, linear]
 
     def _products(self, bundle: CovarianceBundle) -> list[Sums]:
-        both = " ".join(self._number(value) for value in bundle.values)
+        """Of one pair, whichever of the two comes first."""
+        first, second = (self._number(value) for value in bundle.values)
+        both = " and ".join(sorted((first, second)))
         nullable = any(self._nullable(value.arg) for value in bundle.values)
         count = self._atom("count", both) if nullable else self._rows
-        square = self._atom("aa", both)
-        return [_plus((count, 1), (square, -1)), square, *(self._atom(name, both) for name in ("a", "b", "bb", "ab"))]
+        a, b = (self._atom("linear", f"{x} of {both}") for x in (first, second))
+        aa, bb = (self._atom("squared", f"{x} of {both}") for x in (first, second))
+        return [_plus((count, 1), (aa, -1)), aa, a, b, bb, self._atom("product", both)]
 
     # --- sums that bundles share -------------------------------------------------------------------------------------
 

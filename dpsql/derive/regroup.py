@@ -9,7 +9,7 @@ that a fresh release would list, no more and no less; what cannot be told so is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 from typing import assert_never
@@ -19,10 +19,11 @@ from dpsql.analysis.image import image
 from dpsql.derive.describe import Described
 from dpsql.derive.shape import Key, Shape
 from dpsql.exact import Row
-from dpsql.plan.expr import Column, Expr, InList
+from dpsql.plan.expr import Call, Column, Compare, Expr, InList, Literal
 from dpsql.plan.nodes import Factor, Gather, ListedHole, ListedRange, ListedRows
 from dpsql.plan.walk import columns_of, map_expr, walk
 from dpsql.schema.domain import Scalar
+from dpsql.types import Kind
 
 KEY = "key"
 """The column that stands for a stored key."""
@@ -31,6 +32,18 @@ MOST_PARTS = 200
 """Of an expression in which a key is looked for."""
 
 MOST_GROUPS = 100_000
+
+_WITHIN_A_DAY = ("day", "hour", "minute", "second")
+FINER = {
+    "year": ("quarter", "month", *_WITHIN_A_DAY),
+    "quarter": ("month", *_WITHIN_A_DAY),
+    "month": _WITHIN_A_DAY,
+    "week": _WITHIN_A_DAY,
+    "day": _WITHIN_A_DAY[1:],
+    "hour": _WITHIN_A_DAY[2:],
+    "minute": _WITHIN_A_DAY[3:],
+}
+"""Parts of time that lie within one another: a week does not lie within a month."""
 
 
 class NotDerived(Exception):
@@ -96,20 +109,29 @@ def regroup(asked: Described, gather: Gather, stored: Shape, groups: Sequence[Ro
 
 
 def _over(expr: Expr, keys: Sequence[Key]) -> Over:
+    """The expression over the first stored key that decides it: one that is a part of it, or a finer moment."""
     texts = {key.text: place for place, key in enumerate(keys)}
     parts = list(walk(expr))
     for part in parts if len(parts) <= MOST_PARTS else ():
-        place = texts.get(canonical_expr(part))
-        if place is not None:
-            above = _above(expr, part)
-            if columns_of(above) == {KEY}:
+        for finer, said in ((part, Column(KEY, part.type)), *_finer(part)):
+            place = texts.get(canonical_expr(finer))
+            above = None if place is None else _above(expr, part, said)
+            if place is not None and above is not None and columns_of(above) == {KEY}:
                 return Over(place, above)
     raise NotDerived
 
 
-def _above(expr: Expr, part: Expr) -> Expr:
-    column = Column(KEY, part.type)
-    return column if expr == part else map_expr(expr, lambda inner: column if inner == part else inner)
+def _finer(part: Expr) -> Iterable[tuple[Expr, Expr]]:
+    """date_trunc('month', x) is date_trunc('month', date_trunc('day', x)), and so on; the calendar is that of UTC."""
+    if isinstance(part, Call) and part.function == "date_trunc" and part.type.kind is Kind.TIMESTAMP:
+        unit, moment = part.args
+        for finer in FINER.get(str(unit.value), ()) if isinstance(unit, Literal) else ():
+            within = replace(part, args=(Literal(finer, unit.type), moment))
+            yield within, replace(part, args=(unit, Column(KEY, part.type)))
+
+
+def _above(expr: Expr, part: Expr, said: Expr) -> Expr:
+    return said if expr == part else map_expr(expr, lambda inner: said if inner == part else inner)
 
 
 # --- conditions ------------------------------------------------------------------------------------------------------
@@ -149,10 +171,16 @@ def _check_selected(
 
 
 def _named(place: int, extra: list[Over]) -> list[Scalar | None]:
-    """The values that a condition names: key IN (…)."""
+    """The values that a condition names: key IN (…), or key = one of them."""
     for over in extra:
-        if over.place == place and isinstance(over.expr, InList) and isinstance(over.expr.arg, Column):
-            return [literal.value for literal in over.expr.values]
+        match over.expr:
+            case InList(Column(), values) if over.place == place:
+                return [literal.value for literal in values]
+            case Compare("=", Column(), Literal() as one) | Compare("=", Literal() as one, Column()):
+                if over.place == place:
+                    return [one.value]
+            case _:
+                pass
     raise NotDerived
 
 

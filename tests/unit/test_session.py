@@ -25,7 +25,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.exact import Exact, Row
-from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim, Receipt, Statement, Terms
+from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim, OwnRelease, Quote, Receipt, Statement, Terms
 from dpsql.post import sandbox
 from dpsql.privacy.filters import Spent
 from dpsql.runs import Clock, Runs
@@ -94,6 +94,13 @@ class FakeLedger:
         release = self.sold.setdefault(key, len(self.sold) + 1)
         self.bodies.setdefault(release, None)
         return Claim(release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash"))
+
+    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]:
+        paid = Receipt("dataset", 1, "hash")
+        return tuple(Quote(one.loss, paid if (one.plan, one.errors) in self.sold else None) for one in asked)
+
+    def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
+        return ()
 
     def stored(self, release: int) -> bytes | None:
         return self.bodies[release]
@@ -413,7 +420,7 @@ def test_a_refused_setting_changes_nothing(world: World) -> None:
 def test_show_all_lists_every_setting(world: World) -> None:
     rows = world.session.execute("SHOW ALL").rows
     assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and ("TimeZone", "UTC") in rows
-    assert len(rows) == 35
+    assert len(rows) == 36
 
 
 def test_show_tables_tells_what_is_public(world: World) -> None:

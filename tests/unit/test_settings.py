@@ -49,6 +49,7 @@ def test_a_statement_starts_with_the_owners_values() -> None:
         ("noise", "auto", "auto"),
         ("nonnegative", "on", "on"),
         ("nonnegative", "FALSE", "off"),
+        ("derive", "off", "off"),
     ],
 )
 def test_a_setting_is_shown_as_it_was_set(name: str, value: str, shown: str) -> None:
