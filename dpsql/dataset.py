@@ -15,7 +15,9 @@ from dpsql.errors import AccessDenied, IntegrityError, InterfaceError
 from dpsql.ledger.accountants import Verdict as Verdict
 from dpsql.ledger.audit import Audit as Audit
 from dpsql.ledger.audit import audit, read_receipt
-from dpsql.ledger.base import Account, Binding, Ledger, Receipt
+from dpsql.ledger.base import Account, Binding, Receipt
+from dpsql.ledger.base import Ledger as Ledger
+from dpsql.ledger.base import Stored as Stored
 from dpsql.ledger.books import ACCOUNTS_WORTH
 from dpsql.ledger.checker import Unreadable
 from dpsql.ledger.open import open_ledger

@@ -243,8 +243,8 @@ def void(db: Transaction, version: int) -> None:
 
 def drop(db: Transaction, before: datetime) -> int:
     """Drop the stored bodies that were charged before a time. Who asks again pays again; payments and entries stay."""
-    dropped = db.rows(
-        "UPDATE release SET body = NULL, state = 'void' WHERE state = 'stored' AND at < ? RETURNING id",
-        before.isoformat(),
-    )
-    return len(dropped)
+    stored = db.rows("SELECT id, at FROM release WHERE state = 'stored'")
+    old = [id for id, at in stored if datetime.fromisoformat(at) < before]
+    for id in old:
+        db.rows("UPDATE release SET body = NULL, state = 'void' WHERE id = ?", id)
+    return len(old)

@@ -110,7 +110,8 @@ class Books:
         statement: Statement,
         now: datetime,
     ) -> tuple[Claim, ...]:
-        account, keeper = payers[0], self._keeper(db, now, statement.schema)
+        account, now = payers[0], now.astimezone(UTC)
+        keeper = self._keeper(db, now, statement.schema)
         for payer in reversed(payers):
             keeper.settled(payer)  # which may charge those above it
         heads = {payer.name: keeper.settled(payer) for payer in payers}
