@@ -13,7 +13,7 @@ from dpsql.ledger.accountants import Charged, Verdict, report
 from dpsql.ledger.base import Account, Balance, Entry, Failures, Ledger
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.filters import Cost, cost_of
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import Loss, round_down, total
 
 MANY = 1_000_000
 """No more statements than so many are counted."""
@@ -43,7 +43,8 @@ def standing(ledger: Ledger, account: Account, epsilon: Fraction, delta: Fractio
 def usual_cost(epsilon: Fraction, delta: Fraction) -> Cost:
     """Of a statement that selects no groups: Gaussian noise for all of (epsilon, delta), or Laplace if delta is 0."""
     if not delta:
-        return cost_of(Loss(epsilon, epsilon**2 / 2, Fraction(0)))
+        pure = round_down(epsilon)  # as noise is calibrated, so that shares of a budget add up to it
+        return cost_of(Loss(pure, pure**2 / 2, Fraction(0)))
     return cost_of(Loss(None, rho_from(epsilon, delta), Fraction(0)), epsilon, delta)
 
 
