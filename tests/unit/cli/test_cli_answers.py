@@ -21,7 +21,7 @@ def test_are_listed_exported_and_dropped(run: Run, clinic: str) -> None:
     assert told["statement"] == COUNT and told["payers"] == ["ana", "dataset"] and told["rho"] > 0
     (line,) = run("answers", "export", path, "1").out.splitlines()
     release = json.loads(line)["release"]
-    assert [key[0] for key in release["keys"]] == [None, ["str", "f"], ["str", "m"], ["str", "x"]]
+    assert [key[0] for key in release["keys"]] == [["str", "f"], ["str", "m"], ["str", "x"], None]
     assert len(release["cells"][0]) == 4
     assert run("answers", "drop", path, "--before", "2000-01-01").out.startswith("0 answers")
     assert run("answers", "drop", path, "--before", "2999-01-01").out.startswith("1 answer dropped")
