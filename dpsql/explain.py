@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.accuracy import noise_of, spread
 from dpsql.calibrate import Calibrated, NoisyBundle
-from dpsql.compile import Compiled, ReleaseStep
+from dpsql.compiled import Compiled, ReleaseStep
+from dpsql.ledger.how_many import MANY
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.choice import rank_error
+from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian, standard_error
 from dpsql.privacy.selection import units_needed
+from dpsql.sql.block import ErrorBar
 
-PILOT = "this is the pilot of max_relative_error; what it answers decides the epsilon of the statement, charged after it"
+PILOT = "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,29 @@ class ExplainedRelease:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """The statement with one kind of noise: what it costs the caller, and how good it is.
+
+    `price` is what would be charged now; `covered` counts the questions of its full loss that the caller's own budget
+    still covers, this one among them.
+    """
+
+    noise: str
+    chosen: bool
+    epsilon: Fraction
+    rho: Fraction
+    price: Loss
+    expected: tuple[float | None, ...]  # as in `Explanation`
+    covered: int
+    paid: bool
+
+    @property
+    def more(self) -> int:
+        """How many more like this could be asked, once it is."""
+        return self.covered if self.paid else max(0, self.covered - 1)
+
+
+@dataclass(frozen=True)
 class Explanation:
     """At most this is charged; what was paid for and stored before is free."""
 
@@ -65,6 +92,8 @@ class Explanation:
     outputs: tuple[tuple[str, str], ...]  # name, type
     expected: tuple[float | None, ...]  # standard error of each output; None where it depends on the answer
     notices: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()  # one for each kind of noise that the statement may have
+    paid: tuple[bool, ...] = ()  # of each release, whether the caller has it already
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -79,25 +108,24 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
-        expected=tuple(_expected(compiled, place) for place in range(len(outputs))),
+        expected=expected_errors(compiled) or (None,) * len(outputs),
         notices=compiled.notices + ((PILOT,) if compiled.pilot else ()),
     )
 
 
-def _expected(compiled: Compiled, place: int) -> float | None:
-    """The standard error of an output that is a sum of cells: it depends on noise alone."""
-    bar = compiled.errors[place] if place < len(compiled.errors) else None
+def expected_errors(compiled: Compiled) -> tuple[float | None, ...]:
+    """The standard error of each output that is a sum of cells: it depends on noise alone."""
+    return tuple(_expected(compiled, bar) for bar in compiled.errors)
+
+
+def _expected(compiled: Compiled, bar: ErrorBar | None) -> float | None:
     if bar is None or bar.measure is None:
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
     answer = table.measures[bar.measure]
-    step, recipe = compiled.steps[answer.step], answer.recipe
-    if not isinstance(recipe, Linear):
+    if not isinstance(answer.recipe, Linear):
         return None
-    grids = dict(zip(step.calibrated.columns, step.calibrated.grids, strict=True))
-    mechanisms = {cell: bundle.mechanism for bundle in step.calibrated.bundles for cell in bundle.claim.cells}
-    parts = (float(c * grids[cell]) * standard_error(mechanisms[cell]) for cell, c in recipe.terms)
-    return math.hypot(*parts)
+    return spread(noise_of(answer.recipe, compiled.steps[answer.step].calibrated))
 
 
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
@@ -160,6 +188,8 @@ def _picks(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
 def _lines(explanation: Explanation) -> list[str]:
     cost = f"at most epsilon {_short(explanation.epsilon)}, delta {_short(explanation.delta)}"
     lines = [f"Loss: {cost}" if explanation.releases else "Loss: none, no private rows are read"]
+    lines += [_price(explanation.paid)] if explanation.paid else []
+    lines += [_offer(explanation.outputs, offer) for offer in explanation.offers]
     for number, release in enumerate(explanation.releases, 1):
         lines.append(f"Release {number} (owned rows, aggregated on {release.engine}): rho {_short(release.rho)}")
         if release.keys:
@@ -179,6 +209,25 @@ def _lines(explanation: Explanation) -> list[str]:
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
         lines.append(f"Output {name} {type_}" + ("" if error is None else f": standard error {error:.4g}"))
     return lines
+
+
+def _price(paid: tuple[bool, ...]) -> str:
+    if all(paid):
+        return "Price: nothing, it was paid for before"
+    return "Price: the whole loss" if not any(paid) else f"Price: {paid.count(False)} of {len(paid)} releases"
+
+
+def _offer(outputs: tuple[tuple[str, str], ...], offer: Offer) -> str:
+    """For example: with gaussian noise: standard error 45.3, rho 0.0001; you could ask 39 more like this."""
+    named = zip(outputs, offer.expected, strict=False)
+    errors = [(name, error) for (name, _), error in named if error is not None]
+    shown = [f"standard error {error:.4g}" + (f" of {name}" if len(errors) > 1 else "") for name, error in errors]
+    figures = ", ".join([*shown, f"epsilon {_short(offer.epsilon)}", f"rho {_short(offer.rho)}"])
+    more = "over a million" if offer.covered >= MANY else str(offer.more)
+    words = f"you could ask {more} more like this" if offer.covered else "your budget does not cover it"
+    if offer.paid:
+        words = f"free, and you could ask {more} more like this"
+    return f"  {'with' if offer.chosen else 'or with'} {offer.noise} noise: {figures}; {words}"
 
 
 def _noise(bundle: ExplainedBundle) -> str:

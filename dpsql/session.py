@@ -41,13 +41,14 @@ from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
+from dpsql.prices import kinds_of, with_prices
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.runs import Job, Ticket
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, View
-from dpsql.settings import SessionSettings
+from dpsql.settings import SessionSettings, Settings
 from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
@@ -159,9 +160,14 @@ class Session:
 
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
-        compiled = self.compiled(sql, parameters)
+        now = self.clock()
+        compiled = self.compiled(sql, parameters, now)
         columns = self._outputs(compiled)
         explained = explain(compiled, self.dataset.engine.name, [(c.name, type_text(c)) for c in columns])
+        settings, ledger = self.settings.statement, self.dataset.ledger
+        kinds = kinds_of(compiled, lambda k: self.compiled(sql, parameters, now, settings=replace(settings, noise=k)))
+        quotes = [ledger.quote(self._account, self._asked(one)) for one in kinds]
+        explained = with_prices(explained, kinds, quotes, self._account, self.budget())
         return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
 
     def _as_declared(self, sql: str) -> str:
@@ -182,21 +188,24 @@ class Session:
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def compiled(
-        self, sql: str, parameters: Sequence[Parameter] = (), now: dt.datetime | None = None, aims: Aims | None = None
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        now: dt.datetime | None = None,
+        aims: Aims | None = None,
+        settings: Settings | None = None,
     ) -> Compiled:
         """The statement as it would run. Free."""
-        now = now or self.clock()
+        now, settings = now or self.clock(), settings or self.settings.statement
         timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         values = tuple(literal(parameter) for parameter in parameters)
-        key = (sql, values, self.settings.statement, self._who, now if timed else None, aims)
+        key = (sql, values, settings, self._who, now if timed else None, aims)
         known = self._compiled.get(key)
         if known is not None:
             self._compiled.move_to_end(key)
             return known
-        compiled = compile_query(
-            sql, self.dataset.resolved, self.settings.statement, parameters, now, self._who, aims
-        )
+        compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self._who, aims)
         self._compiled[key] = compiled
         if len(self._compiled) > KEPT:
             self._compiled.popitem(last=False)
