@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -14,6 +16,10 @@ import pytest
 
 from dpsql.dataset import open_dataset
 from dpsql.functions.table import FUNCTIONS
+from dpsql.ledger.base import Account
+from dpsql.ledger.budget import balance_of
+from dpsql.ledger.standing import how_many, usual_cost
+from dpsql.privacy.filters import NOTHING, Composition
 from dpsql.schema.load import load_schema
 from dpsql.session import Session
 from dpsql.settings import NAMES
@@ -154,3 +160,57 @@ def test_files_that_documents_name_are_there() -> None:
     for page in [*(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", ROOT / "README.md"]:
         for name in re.findall(r"`((?:tests|dpsql|benchmarks|schemas)/[\w./]+)`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), (page.name, name)
+
+
+# --- docs/budget.md runs ---------------------------------------------------------------------------------------------
+
+BUDGET = (ROOT / "docs" / "budget.md").read_text()
+CONSOLES = re.findall(r"```console\n(.*?)```", BUDGET, re.DOTALL)
+
+
+def _plain(line: str) -> str:
+    """Without what differs from run to run: hashes, figures, bars, the width of columns."""
+    for pattern, instead in ((r"[0-9a-f]{64}", "HASH"), (r"\[[#-]+\]", "BAR"), (r"\d+(\.\d+)?(e-\d+)?", "N")):
+        line = re.sub(pattern, instead, line)
+    return " ".join(line.split())
+
+
+def test_the_commands_about_budgets_run_and_say_what_is_shown(tmp_path: Path) -> None:
+    """All blocks in order, in one folder; each line that is shown was printed, figures and hashes aside."""
+    program = tmp_path / "bin" / "dpsql"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m dpsql "$@"\n')
+    program.chmod(0o755)
+    paths = os.pathsep.join((str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {**os.environ, "PATH": paths, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)}
+    subprocess.run([program, "demo", "--keep", "hospital"], cwd=tmp_path, env=environment, check=True,
+                   capture_output=True)  # fmt: skip
+    assert len(CONSOLES) >= 9
+    for block in CONSOLES:
+        commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+        ran = subprocess.run(["bash", "-ec", "\n".join(commands)], cwd=tmp_path, env=environment, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        assert ran.returncode == 0, (commands, ran.stdout)
+        printed = {_plain(line) for line in ran.stdout.splitlines()}
+        shown = [line for line in block.splitlines() if line and not line.startswith("$ ")]
+        assert [line for line in shown if _plain(line) not in printed] == [], ran.stdout
+
+
+@pytest.mark.parametrize(("label", "epsilon", "delta"), [("ε 0.1, pure", "0.1", "0"), ("ε 0.01, pure", "0.01", "0"),
+                                                         ("ε 0.1, δ 1e-9", "0.1", "1e-9"),
+                                                         ("ε 0.01, δ 1e-9", "0.01", "1e-9")])  # fmt: skip
+def test_the_table_of_compositions_is_what_accounts_grant(label: str, epsilon: str, delta: str) -> None:
+    (row,) = re.findall(rf"^\| {re.escape(label)} \| (.*) \|$", BUDGET, re.MULTILINE)
+    cost = usual_cost(Fraction(epsilon), Fraction(delta))
+    granted = []
+    for composition in (Composition.ZCDP, Composition.BASIC, Composition.ADVANCED):
+        account = Account("a", Fraction(1), Fraction(1, 10**6), composition)
+        granted.append(how_many(balance_of(account, NOTHING, 0), cost))
+    assert [int(cell) for cell in row.split(" | ")] == granted
+
+
+def test_every_command_and_option_of_budgets_is_documented() -> None:
+    for name in ("budget", "audit", "account grant", "account resume", "data changed"):
+        assert f"dpsql {name}" in BUDGET
+    for option in ("--json", "--report", "--history", "--user", "--receipt"):
+        assert option in BUDGET
