@@ -97,8 +97,10 @@ def running() -> Iterator[Server]:
         server.stop()
 
 
-def start(binaries: Path, settings: tuple[str, ...] = SETTINGS) -> Server:
-    folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
+def start(binaries: Path, settings: tuple[str, ...] = SETTINGS, memory: bool = True) -> Server:
+    """With `memory`, its files stand there, if they can."""
+    place = MEMORY if memory and os.access(MEMORY, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-", dir=place))
     user = NOBODY if os.name == "posix" and os.geteuid() == 0 else None
     if user is not None:
         binaries = reachable(binaries, folder, user)

@@ -1,0 +1,33 @@
+"""A dashboard costs what its distinct releases cost, however often and by whomever it is refreshed.
+
+`benchmarks/dashboard.py` has the whole of it: ten analysts, a thousand refreshes, and how fast they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.dashboard import CHARTS, bill, refresh, write_dashboard
+from dpsql.dataset import open_dataset
+from dpsql.session import Session
+from tests.support.ledgers import Shelf
+
+USERS = ("ana", "ben", "cleo")
+
+
+def test_twenty_charts_are_paid_for_once_by_the_dataset_and_once_by_each_analyst(shelf: Shelf, tmp_path: Path) -> None:
+    path = write_dashboard(tmp_path, shelf.url(), USERS)
+    dataset = open_dataset(path)
+    sessions = [Session(dataset, user) for user in USERS]
+    first = [refresh(session, number) for number, session in enumerate(sessions)]
+    assert first == [len(CHARTS)] * len(USERS), "each analyst pays for each chart, once"
+    once = bill(sessions[0])
+    assert once.kept and once.count == len(CHARTS)
+    again = [refresh(session, number) for number in (100, 2000) for session in sessions]
+    dataset.close()
+
+    dataset = open_dataset(path)  # and so does another process
+    again.append(refresh(Session(dataset, USERS[0]), 3000))
+    assert set(again) == {0}, "the same question at another time of the day is the same"
+    assert bill(Session(dataset, USERS[0])) == once
+    dataset.close()
