@@ -18,7 +18,7 @@ from dpsql.dataset import open_dataset
 from dpsql.functions.table import FUNCTIONS
 from dpsql.ledger.base import Account
 from dpsql.ledger.budget import balance_of
-from dpsql.ledger.standing import how_many, usual_cost
+from dpsql.ledger.standing import more_like, usual_cost
 from dpsql.privacy.filters import NOTHING, Composition
 from dpsql.schema.load import load_schema
 from dpsql.session import Session
@@ -205,7 +205,7 @@ def test_the_table_of_compositions_is_what_accounts_grant(label: str, epsilon: s
     granted = []
     for composition in (Composition.ZCDP, Composition.BASIC, Composition.ADVANCED):
         account = Account("a", Fraction(1), Fraction(1, 10**6), composition)
-        granted.append(how_many(balance_of(account, NOTHING, 0), cost))
+        granted.append(more_like(balance_of(account, NOTHING, 0), cost))
     assert [int(cell) for cell in row.split(" | ")] == granted
 
 

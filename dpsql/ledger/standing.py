@@ -11,12 +11,10 @@ from fractions import Fraction
 
 from dpsql.ledger.accountants import Charged, Verdict, report
 from dpsql.ledger.base import Account, Balance, Entry, Failures, Ledger
+from dpsql.ledger.how_many import how_many
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.filters import Cost, cost_of
 from dpsql.privacy.loss import Loss, round_down, total
-
-MANY = 1_000_000
-"""No more statements than so many are counted."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ def standing(ledger: Ledger, account: Account, epsilon: Fraction, delta: Fractio
         delta = Fraction(0)  # only pure statements pass
     balance = ledger.balance(account)
     failures = ledger.failures_of(account, parent=parent)
-    return Standing(account, balance, failures, epsilon, delta, how_many(balance, usual_cost(epsilon, delta)))
+    return Standing(account, balance, failures, epsilon, delta, more_like(balance, usual_cost(epsilon, delta)))
 
 
 def usual_cost(epsilon: Fraction, delta: Fraction) -> Cost:
@@ -48,17 +46,9 @@ def usual_cost(epsilon: Fraction, delta: Fraction) -> Cost:
     return cost_of(Loss(None, rho_from(epsilon, delta), Fraction(0)), epsilon, delta)
 
 
-def how_many(balance: Balance, cost: Cost) -> int:
-    """How many charges like this one the account's own filter would still grant, up to MANY."""
-    low, high = 0, 1
-    while high <= MANY and balance.admits(cost.times(high)):
-        low, high = high, 2 * high
-    if low >= MANY // 2:
-        high = MANY + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if balance.admits(cost.times(middle)) else (low, middle)
-    return low
+def more_like(balance: Balance, cost: Cost) -> int:
+    """How many charges like this one the account's own filter would still grant, up to a million."""
+    return how_many(lambda count: balance.admits(cost.times(count)))
 
 
 def verdicts(ledger: Ledger, account: Account) -> tuple[Verdict, ...]:

@@ -15,8 +15,9 @@ from dpsql.ledger.audit import audit, read_receipt
 from dpsql.ledger.base import Account, Asked, Binding, Receipt, Statement
 from dpsql.ledger.books import Books
 from dpsql.ledger.budget import balance_of
+from dpsql.ledger.how_many import MANY
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.standing import MANY, history_rows, how_many, standing, usual_cost, verdicts
+from dpsql.ledger.standing import history_rows, more_like, standing, usual_cost, verdicts
 from dpsql.privacy.filters import NOTHING, Composition, admit
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Sensitivity, calibrate_gaussian, calibrate_laplace, loss
@@ -102,14 +103,14 @@ def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
 def test_as_many_as_are_told_are_granted(asked: int, composition: Composition, delta: F, epsilon: F) -> None:
     balance = balances(asked, composition, delta)
     cost = usual_cost(epsilon, delta / 1000)
-    told, spent, granted = how_many(balance, cost), balance.spent, 0
+    told, spent, granted = more_like(balance, cost), balance.spent, 0
     while (after := admit(balance.terms.limits, spent, cost)) is not None and granted <= told:
         spent, granted = after, granted + 1
     assert told == granted
 
 
 def test_counting_ends(ledger: Books) -> None:
-    assert how_many(ledger.balance(DATASET), usual_cost(F(1, 10**7), F(0))) == MANY
+    assert more_like(ledger.balance(DATASET), usual_cost(F(1, 10**7), F(0))) == MANY
 
 
 def test_an_account_without_delta_is_told_pure_statements(ledger: Books) -> None:
