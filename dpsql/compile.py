@@ -155,8 +155,7 @@ class _Compiler:
         selects: tuple[bool, ...],
     ) -> Settings:
         """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
-        aiming = self.settings.max_error is not None or self.settings.max_relative_error is not None
-        if not aiming or not drafts:
+        if not self.settings.aiming or not drafts:
             return self.settings
         answers = aimed_at(tables, bars, self.settings)
         if self._is_pilot:

@@ -72,8 +72,7 @@ def require_allowed(compiled: Compiled, account: Account, before: tuple[Compiled
     settings, most = compiled.settings, account.epsilon
     if account.largest_epsilon is not None:
         most = min(most, account.largest_epsilon)
-    aiming = settings.max_error is not None or settings.max_relative_error is not None
-    if not compiled.steps or not aiming or settings.epsilon <= most:
+    if not compiled.steps or not settings.aiming or settings.epsilon <= most:
         return
     raise BudgetExceeded(
         f"an error that small needs epsilon {short_up(settings.epsilon)}, and one query may ask for at most"

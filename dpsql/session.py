@@ -35,7 +35,7 @@ from dpsql.dataset import Dataset
 from dpsql.derivation import Told, asked_for, tell
 from dpsql.errors import Error
 from dpsql.explain import Explanation, explain
-from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
+from dpsql.ledger.base import Asked, Balance, Claim, Quote, Receipt, Statement
 from dpsql.pilot import after_pilot, aims_of, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
@@ -164,11 +164,15 @@ class Session:
         compiled = self.compiled(sql, parameters, now)
         columns = self._outputs(compiled)
         explained = explain(compiled, self.dataset.engine.name, [(c.name, type_text(c)) for c in columns])
-        settings, ledger = self.settings.statement, self.dataset.ledger
+        settings = self.settings.statement
         kinds = kinds_of(compiled, lambda k: self.compiled(sql, parameters, now, settings=replace(settings, noise=k)))
-        quotes = [ledger.quote(self._account, self._asked(one)) for one in kinds]
-        explained = with_prices(explained, kinds, quotes, self._account, self.budget())
+        explained = with_prices(explained, kinds, [self._quoted(one) for one in kinds], self._account, self.budget())
         return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
+
+    def _quoted(self, compiled: Compiled) -> tuple[Quote, ...]:
+        """What each release would cost; those that others of the account tell cost nothing."""
+        sources, quotes = self._told(compiled).sources, self.dataset.ledger.quote(self._account, self._asked(compiled))
+        return tuple(replace(q, receipt=sources[p].receipt) if p in sources else q for p, q in enumerate(quotes))
 
     def _as_declared(self, sql: str) -> str:
         """Files by the pattern that the schema gives: how many match, and their names, are a fact about the data."""
@@ -245,8 +249,12 @@ class Session:
         return public_table(read, found.rows if found is not None else ())
 
     def _told(self, compiled: Compiled) -> Told:
-        """The statement with what the account's own releases tell of it."""
-        if not self.settings.derive:
+        """The statement with what the account's own releases tell of it.
+
+        Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
+        and a pilot must say again what it said.
+        """
+        if not self.settings.derive or compiled.settings.aiming:
             return Told(compiled)
         return tell(compiled, self._asked(compiled), self.dataset.ledger, self._account)
 

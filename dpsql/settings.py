@@ -43,6 +43,11 @@ class Settings:
     confidence: Fraction = Fraction(19, 20)
 
     @property
+    def aiming(self) -> bool:
+        """Whether an error was asked for, from which epsilon follows."""
+        return self.max_error is not None or self.max_relative_error is not None
+
+    @property
     def chosen_noise(self) -> Noise:
         if self.noise is not None:
             return self.noise

@@ -129,6 +129,17 @@ def test_asking_again_is_free_and_gives_the_same(ana: Session, dataset: Dataset)
         assert again.rows == first.rows and again.loss.rho == 0 and again.settings == first.settings
 
 
+def test_a_pilot_is_not_derived_from_better_answers(dataset: Dataset) -> None:
+    """It would say something else once the statement itself is stored, and the price would change."""
+    sql, noisy = option("max_relative_error = 0.1"), Session(dataset, "ana", Shifted(9))
+    noisy.execute("SET epsilon = 3")
+    noisy.execute("SELECT COUNT(*) AS n, SUM(age) AS a FROM people")
+    noisy.execute("RESET epsilon")
+    first = noisy.execute(sql)
+    again = noisy.execute(sql)
+    assert again.loss.rho == 0 and again.settings == first.settings and len(dataset_entries(noisy)) >= 2
+
+
 @pytest.mark.parametrize("shift", [-20, 0, 20])
 def test_each_error_is_within_its_part_of_the_value(shift: int, dataset: Dataset) -> None:
     """As the theorem has it: the pilot is off by no more than its half-width, and so is the answer."""

@@ -111,6 +111,15 @@ def test_a_part_may_be_paid(ana: Session) -> None:
     assert explained.offers[0].price.rho == second.rho < first.rho + second.rho
 
 
+def test_what_is_derived_is_free(ana: Session) -> None:
+    ana.execute("SELECT vip, COUNT(*) AS n, SUM(age) AS a FROM people GROUP BY vip")
+    part = "SELECT vip, SUM(age) AS a FROM people GROUP BY vip"
+    assert offers(ana, part)["gaussian"].paid and ana.explain(part).paid == (True,)
+    assert ana.execute(part).loss.rho == 0
+    ana.execute("SET derive = off")
+    assert ana.explain(part).paid == (False,)
+
+
 def test_what_others_ask_changes_nothing(dataset: Dataset, ana: Session) -> None:
     """Neither that another has the release already, nor that the dataset's budget has shrunk (SOUNDNESS 9)."""
     before = str(ana.explain(COUNT)), ana.explain(COUNT)
