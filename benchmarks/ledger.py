@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from dpsql.ledger.base import Account, Asked, Binding, Statement
@@ -85,22 +86,31 @@ def open_at(url: str) -> Books:
 _numbers = count()
 
 
-def work(ledger: Books, task: str, seconds: float) -> int:
-    """How often it was done in the time."""
+Done = tuple[float, float, int]
+"""When a writer began and ended, by a clock that all processes share, and how often it did its task."""
+
+
+def work(ledger: Books, task: str, seconds: float) -> Done:
     account = Account(f"{os.getpid()} {threading.get_ident()} {next(_numbers)}", Fraction(10**6), Fraction(0))
-    end, done = time.perf_counter() + seconds, 0
-    while time.perf_counter() < end:
+    start_, done = time.monotonic(), 0
+    while time.monotonic() < start_ + seconds:
         TASKS[task](ledger, account, done)
         done += 1
-    return done
+    return start_, time.monotonic(), done
+
+
+def rate(done: list[Done]) -> float:
+    """Of all writers together, from the first that began to the last that ended."""
+    return sum(count for _, _, count in done) / (max(end for _, end, _ in done) - min(start_ for start_, _, _ in done))
 
 
 def in_threads(url: str, task: str, writers: int, seconds: float) -> float:
     ledger = open_at(url)
-    start_, done = threading.Barrier(writers), []
+    ready = threading.Barrier(writers)
+    done: list[Done] = []
 
     def run() -> None:
-        start_.wait()
+        ready.wait()
         done.append(work(ledger, task, seconds))
 
     threads = [threading.Thread(target=run) for _ in range(writers)]
@@ -110,7 +120,7 @@ def in_threads(url: str, task: str, writers: int, seconds: float) -> float:
         thread.join()
     ledger.close()
     assert len(done) == writers, "a writer has failed"
-    return sum(done) / seconds
+    return rate(done)
 
 
 def in_processes(url: str, task: str, writers: int, seconds: float) -> float:
@@ -123,10 +133,10 @@ def in_processes(url: str, task: str, writers: int, seconds: float) -> float:
     for process in processes:
         process.join()
     assert all(process.exitcode == 0 for process in processes), "a writer has failed"
-    return sum(done.get() for _ in processes) / seconds
+    return rate([done.get() for _ in processes])
 
 
-def _run(url: str, task: str, seconds: float, ready: threading.Barrier, done: multiprocessing.SimpleQueue[int]) -> None:
+def _run(url: str, task: str, seconds: float, ready: threading.Barrier, done: SimpleQueue[Done]) -> None:
     ledger = open_at(url)
     ready.wait()
     done.put(work(ledger, task, seconds))
@@ -156,7 +166,7 @@ def postgres(url: str | None) -> Iterator[str | None]:
     if binaries is None:
         yield None
         return
-    server = start(binaries, memory=False)
+    server = start(binaries, ("listen_addresses=",), memory=False)
     try:
         yield server.new_schema()
     finally:
