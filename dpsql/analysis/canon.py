@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from dpsql.analysis.inline import inline_projects
 from dpsql.plan.expr import (
     FALSE,
     TRUE,
@@ -85,6 +86,7 @@ def canonicalise(aggregate: Aggregate) -> Aggregate:
             return Filter(node.input.input, canonical(conjunction(merged)))
         return map_node_exprs(node, canonical)
 
+    aggregate = inline_projects(aggregate)
     keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
     measures = tuple(map_measure(measure, canonical) for measure in aggregate.measures)
     return Aggregate(map_rows(aggregate.input, change), keys, measures, aggregate.sets)

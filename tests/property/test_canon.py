@@ -153,8 +153,8 @@ SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND a.amount > b.qty
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > b.qty
 SELECT COUNT(*) FROM items i JOIN orders o ON i.oid = o.oid
-SELECT SUM(x) FROM (SELECT uid, amount AS x FROM orders) AS t
-SELECT SUM(x) FROM (SELECT uid, price AS x FROM orders) AS t
+SELECT SUM(x) FROM (SELECT uid, amount AS x FROM orders WHERE qty > 5) AS t
+SELECT SUM(x) FROM (SELECT uid, price AS x FROM orders WHERE qty > 5) AS t
 SELECT SUM(x) FROM (SELECT uid, amount AS x, qty AS y FROM orders) AS t WHERE y > 3
 SELECT SUM(x) FROM (SELECT uid, amount AS y, qty AS x FROM orders) AS t WHERE y > 3""".splitlines()
 

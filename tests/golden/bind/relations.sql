@@ -106,10 +106,9 @@ Gather
   Sum
     - c1_above, c1_below: moments of x1 in steps of 1, 0 to 8
     Weigh each unit as at most 8 rows, l2 norm
-      Project x1 = n
-        Project n = count_rows
-          Window count_rows = count_rows() by the unit
-            Scan visits (unit patient_id)
+      Project x1 = count_rows
+        Window count_rows = count_rows() by the unit
+          Scan visits (unit patient_id)
 ---- privacy
 c1_above, c1_below: l1 4194304, l2² 17592186044416, linf 4194304; grid 1/65536; gaussian 2.08741e+07; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
@@ -166,14 +165,13 @@ Gather
   Sum
     - c1_above, c1_below: moments of x1 in steps of 1/4096, 0 to 20480000
     - c2_above, c2_below: moments of x2 in steps of 1/8192, 0 to 30720000
-    Project x1 = m, x2 = s
-      Project patient_id_3 = patient_id_2, s = measure, m = measure_2
-        Each by the unit, patient_id_2 = patient_id
-          - measure = stddev_samp(cost in steps of 1/2, 0 to 10000)
-          - measure_2 = median(finite(cost))
-          Scan visits (unit patient_id)
-            - patient_id, bigint, id
-            - cost, double [0, 5000], grid 1/2
+    Project x1 = measure_2, x2 = measure
+      Each by the unit, patient_id_2 = patient_id
+        - measure = stddev_samp(cost in steps of 1/2, 0 to 10000)
+        - measure_2 = median(finite(cost))
+        Scan visits (unit patient_id)
+          - patient_id, bigint, id
+          - cost, double [0, 5000], grid 1/2
 ---- privacy
 c1_above, c1_below: l1 20480000, l2² 419430400000000, linf 20480000; grid 1/4096; gaussian 1.44143e+08; rho 0.0100936, delta 0
 c2_above, c2_below: l1 30720000, l2² 943718400000000, linf 30720000; grid 1/8192; gaussian 2.16214e+08; rho 0.0100936, delta 0

@@ -204,14 +204,12 @@ Gather
     Weigh each unit as at most 4 rows, l2 norm
       Project
         Join inner on (2024-03-01 12:00:00 <= last) and (person_3 = who_2), units equated
-          Project who_2 = who, last = m
-            Project who = person_2, m = moment
-              Project person_2 = person, moment = at
-                Filter 1 <= seconds
-                  Scan calls (unit person)
-                    - person, bigint, id
-                    - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
-                    - seconds, integer [0, 600]
+          Project who_2 = person, last = at
+            Filter 1 <= seconds
+              Scan calls (unit person)
+                - person, bigint, id
+                - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
+                - seconds, integer [0, 600]
           Scan people (unit person, one row per unit)
             - person_3 = person, bigint, id
 ---- notices
@@ -242,13 +240,12 @@ Gather
   Sum
     - rows: rows
     Project
-      Filter last < 2024-02-23 12:00:00
-        Project person_3 = person_2, last = measure
-          Each by the unit, person_2 = person
-            - measure = max(at)
-            Scan calls (unit person)
-              - person, bigint, id
-              - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
+      Filter measure < 2024-02-23 12:00:00
+        Each by the unit, person_2 = person
+          - measure = max(at)
+          Scan calls (unit person)
+            - person, bigint, id
+            - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
 ---- notices
 times compared with calls.at were rounded to 1 hour
 
@@ -266,8 +263,8 @@ Gather
         Mark exists: exists where person = person_3, units equated
           Scan people (unit person, one row per unit)
             - person, bigint, id
-          Filter 2024-03-01 12:00:00 < before
-            Project person_3 = person_2, before = lag
+          Project person_3 = person_2, before = lag
+            Filter 2024-03-01 12:00:00 < lag
               Window lag = lag(at) by the unit order by at
                 Scan calls (unit person)
                   - person_2 = person, bigint, id
@@ -305,11 +302,10 @@ Gather
       Project
         Filter 2024-03-01 00:00:00 <= at_4
           Union all
-            Project person_5 = person_2, at_4 = at_2
-              Project person_2 = person, at_2 = at
-                Scan calls (unit person)
-                  - person, bigint, id
-                  - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
+            Project person_5 = person, at_4 = at
+              Scan calls (unit person)
+                - person, bigint, id
+                - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
             Project person_6 = person_4, paid_4 = paid_3
               Project person_4 = person_3, paid_3 = cast(paid_2 as timestamp)
                 Scan calls (unit person)
