@@ -28,8 +28,8 @@ from dpsql.private_files import require_private
 APPLICATION = 0x64707371  # "dpsq", in the file's header
 BUSY_SECONDS = 30.0
 PAUSE = 0.004
-"""Between two tries to get the lock. SQLite itself waits up to 0.1 s, ever longer: of 32 processes that charge without a
-pause, some waited for more than six seconds while others made a hundred charges."""
+"""Between two tries to get the lock. SQLite itself waits ever longer, up to 0.1 s: of 32 processes that charge without
+a pause, some waited for more than six seconds while others made a hundred charges."""
 
 _TABLES = TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + "".join(
     f"CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'never changed'); END;\n"
