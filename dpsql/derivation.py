@@ -14,7 +14,7 @@ from fractions import Fraction
 from dpsql.compile import Answered, Chosen, Compiled, Counted, ReleaseStep, TableStep
 from dpsql.derive.derive import Derived, derive, may_derive
 from dpsql.derive.shape import Shape, from_text, to_text
-from dpsql.ledger.base import Account, Asked, Ledger, OwnRelease, Receipt
+from dpsql.ledger.base import Account, Asked, Ledger, OwnRelease, Quote, Receipt
 from dpsql.plan.recipes import Recipe, Terms, map_terms
 from dpsql.privacy.release import Release, from_bytes
 
@@ -109,6 +109,18 @@ def _best(step: ReleaseStep, known: list[tuple[Shape, OwnRelease]]) -> tuple[Der
             if derived is not None:
                 found.append((derived, own))
     return min(found, key=lambda pair: pair[0].noise, default=None)
+
+
+def origins(told: Told, quotes: Sequence[Quote]) -> tuple[str, ...]:
+    """Where each release of a statement will come from, in words."""
+    return tuple(
+        f"derived from {told.sources[place]}, at no cost" if place in told.sources else _origin(quote)
+        for place, quote in enumerate(quotes)
+    )
+
+
+def _origin(quote: Quote) -> str:
+    return "your own release, paid for before" if quote.paid else "a run that has to be paid for"
 
 
 # --- recipes ---------------------------------------------------------------------------------------------------------

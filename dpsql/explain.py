@@ -94,6 +94,7 @@ class Explanation:
     notices: tuple[str, ...] = ()
     offers: tuple[Offer, ...] = ()  # one for each kind of noise that the statement may have
     paid: tuple[bool, ...] = ()  # of each release, whether the caller has it already
+    sources: tuple[str, ...] = ()  # of each release, where it will come from
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -192,6 +193,7 @@ def _lines(explanation: Explanation) -> list[str]:
     lines += [_offer(explanation.outputs, offer) for offer in explanation.offers]
     for number, release in enumerate(explanation.releases, 1):
         lines.append(f"Release {number} (owned rows, aggregated on {release.engine}): rho {_short(release.rho)}")
+        lines += [f"  from: {source}" for source in explanation.sources[number - 1 : number]]
         if release.keys:
             groups = "groups are selected" if release.groups is None else f"{release.groups} public groups"
             lines.append(f"  keys: {', '.join(release.keys)} ({groups})")

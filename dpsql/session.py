@@ -32,7 +32,7 @@ from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset
-from dpsql.derivation import Told, asked_for, tell
+from dpsql.derivation import Told, asked_for, origins, tell
 from dpsql.errors import Error
 from dpsql.explain import Explanation, explain
 from dpsql.ledger.base import Asked, Balance, Claim, Quote, Receipt, Statement
@@ -166,8 +166,11 @@ class Session:
         explained = explain(compiled, self.dataset.engine.name, [(c.name, type_text(c)) for c in columns])
         settings = self.settings.statement
         kinds = kinds_of(compiled, lambda k: self.compiled(sql, parameters, now, settings=replace(settings, noise=k)))
-        explained = with_prices(explained, kinds, [self._quoted(one) for one in kinds], self._account, self.budget())
-        return replace(explained, releases=tuple(replace(r, sql=self._as_declared(r.sql)) for r in explained.releases))
+        quotes = [self._quoted(one) for one in kinds]
+        explained = with_prices(explained, kinds, quotes, self._account, self.budget())
+        releases = tuple(replace(release, sql=self._as_declared(release.sql)) for release in explained.releases)
+        sources = origins(self._told(compiled), quotes[0]) if quotes else ()
+        return replace(explained, releases=releases, sources=sources)
 
     def _quoted(self, compiled: Compiled) -> tuple[Quote, ...]:
         """What each release would cost; those that others of the account tell cost nothing."""
@@ -268,8 +271,6 @@ class Session:
         self.dataset.runs.check(self._ticket)
         ready = self._filled(compiled.steps, public)
         releases, asked = told.releases, told.bought(self._asked(compiled))
-        if not asked:
-            return releases, NO_LOSS, told.receipts
         claims = self.dataset.ledger.purchase(
             self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
         )

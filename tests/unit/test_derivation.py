@@ -204,6 +204,33 @@ def test_places_are_counted_among_what_is_bought() -> None:
     assert bought == [(1, "b", ()), (2, "c", (0,))]
 
 
+# --- what EXPLAIN says ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("derive", ["on", "off"])
+@pytest.mark.parametrize(("stored", "sql"), [*DERIVED[::6], *BOUGHT[::6]])
+def test_the_price_that_explain_tells_is_charged(stored: str, sql: str, derive: str, shop: Session) -> None:
+    asked(shop, stored, FINE)
+    shop.set("epsilon", COARSE)
+    shop.set("derive", derive)
+    offer = shop.explain(sql).offers[0]
+    before = shop.budget().spent_rho
+    assert shop.execute(sql).loss == offer.price
+    assert shop.budget().spent_rho - before == offer.price.rho
+
+
+def test_explain_says_where_an_answer_will_come_from(shop: Session) -> None:
+    asked(shop, GROUPED, FINE)
+    shop.set("epsilon", COARSE)
+    both = "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT COUNT(*) FROM orders) AS m"
+    derived, bought = sorted(shop.explain(both).sources, reverse=True)
+    assert derived.startswith("derived from your release of 20") and derived.endswith(", at no cost")
+    assert bought == "a run that has to be paid for"
+    assert f"  from: {derived}" in str(shop.explain(both)).splitlines()
+    (own,) = shop.explain(GROUPED).sources
+    assert own == "your own release, paid for before"
+
+
 # --- whose releases --------------------------------------------------------------------------------------------------
 
 GROUPED, TOTAL = "SELECT region, COUNT(*) FROM people GROUP BY region", "SELECT COUNT(*) FROM people"
