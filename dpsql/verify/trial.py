@@ -150,6 +150,7 @@ class Bench:
         assert self._resolved is not None and self._ledger is not None
         sampler = ExactSampler(Draws(asked.sql).bits)  # the same noise again, so that holes are the same again
         session = Session(Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: NOW)
+        session.set("derive", "off")  # what is derived runs on no database
         session.set("epsilon", str(asked.epsilon))
         session.set("delta", str(asked.delta))
         if asked.rows is not None:
