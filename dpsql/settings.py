@@ -95,9 +95,11 @@ def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -
 def _aiming(statement: Settings, name: str, value: str) -> Settings:
     """One of the two at a time: the later one counts."""
     number = None if value.strip("'\"").lower() == "none" else _number(name, value)
-    if number is not None and not 0 < number <= (10**18 if name == "max_error" else Fraction(1, 2)):
-        most = "must be above 0" if name == "max_error" else "must be above 0 and at most 0.5"
-        raise InvalidParameter(f"{name} {most}", hint=f"For example: SET {name} = {AIMS[name]}")
+    hint = f"For example: SET {name} = {AIMS[name]}"
+    if number is not None and not 0 < number <= 10**18:
+        raise InvalidParameter(f"{name} must be above 0", hint=hint)
+    if name == "max_relative_error" and number is not None and number > Fraction(1, 2):
+        raise InvalidParameter("max_relative_error must be at most 0.5", hint=hint)
     other = replace(statement, max_error=None, max_relative_error=None) if number is not None else statement
     return replace(other, max_error=number) if name == "max_error" else replace(other, max_relative_error=number)
 

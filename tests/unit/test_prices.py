@@ -91,6 +91,12 @@ def test_the_words(ana: Session) -> None:
     assert text[3].startswith("  or with laplace noise: standard error ")
 
 
+def test_the_example_in_the_documents_is_what_is_said(ana: Session) -> None:
+    ana.execute("SELECT SUM(age) FROM people")
+    lines = str(ana.explain(COUNT)).splitlines()[:4]
+    assert "\n".join(lines) in (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+
+
 def test_what_she_has_paid_for_is_free_and_the_other_noise_is_not(ana: Session) -> None:
     ana.execute(COUNT)
     found = offers(ana, COUNT)
