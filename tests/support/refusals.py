@@ -13,7 +13,8 @@ from dpsql.sql.refused import FAMILIES
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "sql.md"
-ROOMS = ("sql", "functions", "analysis", "rewrite", "catalog", "compile.py", "calibrate.py", "settings.py", "state.py")
+ROOMS = ("sql", "functions", "analysis", "rewrite", "catalog", "compile.py", "accuracy.py", "pilot.py",
+         "calibrate.py", "settings.py", "state.py")  # fmt: skip
 START, END = "<!-- refusals: python -m tests.support.refusals -->", "<!-- end of refusals -->"
 
 WHY = {
@@ -34,6 +35,7 @@ WHY = {
     "SchemaError": "The schema does not hold what the statement needs.",
     "DataError": "A released value does not fit where it is used.",
     "OperationalError": "The run was stopped.",
+    "BudgetExceeded": "The price is beyond what may be asked for.",
 }
 
 
