@@ -117,9 +117,6 @@ class FakeLedger:
         self.calls.append("failed")
         self.failures += 1
 
-    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]:
-        return tuple(Quote(one.loss, None) for one in asked)
-
     def balance(self, account: Account) -> Balance:
         self.calls.append("balance")
         one = Fraction(1)
