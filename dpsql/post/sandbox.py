@@ -27,6 +27,7 @@ import duckdb
 from dpsql.engines.duckdb import identifier, in_utc, lock, spelling, types_of
 from dpsql.errors import DataError, Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
+from dpsql.post.watch import Watch
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000
@@ -146,11 +147,9 @@ def _single_select(sql: str) -> duckdb.Statement:
 def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of the process's sandbox, interrupted when its time is over."""
     cursor = _sandbox().cursor()
-    timer = threading.Timer(timeout, cursor.interrupt)
-    timer.daemon = True
-    timer.start()
     try:
-        yield cursor
+        with _watch.limit(timeout, cursor.interrupt):  # left before the cursor is closed
+            yield cursor
     except duckdb.InterruptException:
         raise OperationalError(
             f"post-processing took longer than {timeout:g} s",
@@ -160,8 +159,6 @@ def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
     except duckdb.Error as error:
         raise _failed(error) from None
     finally:
-        timer.cancel()
-        timer.join()  # an interrupt must not meet a closed cursor
         cursor.close()
 
 
@@ -175,6 +172,7 @@ def _failed(error: duckdb.Error) -> Error:
     return DataError(f"post-processing failed: {message}", detail=detail)
 
 
+_watch = Watch()
 _guard = threading.Lock()
 _instances: dict[int, duckdb.DuckDBPyConnection] = {}
 

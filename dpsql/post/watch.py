@@ -1,0 +1,54 @@
+"""Ends statements whose time is over: one thread for all of them, since starting one for each cost more than most."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Watch:
+    """Calls `stop` of what is still under way at its deadline; never of what has ended."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._forget()
+        if os.name == "posix":  # a forked child has none of its threads, and perhaps a lock that nobody will open
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way: dict[object, tuple[float, Callable[[], object]]] = {}
+        self._wakes: float | None = None  # when the thread looks again; None: not before it is told
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
+        """While the block runs, and `seconds` have passed, `stop` is called once."""
+        key, deadline = object(), self._now() + seconds
+        with self._changed:
+            self._under_way[key] = deadline, stop
+            self._wake(deadline)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way.pop(key, None)
+
+    def _wake(self, deadline: float) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="dpsql-watch", daemon=True)
+            self._thread.start()
+        elif self._wakes is None or deadline < self._wakes:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                for key in [key for key, (deadline, _) in self._under_way.items() if deadline <= self._now()]:
+                    _, stop = self._under_way.pop(key)
+                    stop()
+                self._wakes = min((deadline for deadline, _ in self._under_way.values()), default=None)
+                self._changed.wait(None if self._wakes is None else max(0.0, self._wakes - self._now()))
