@@ -261,7 +261,7 @@ def aimed_at(
     """All answers of a statement; refused where the error of one of them would depend on values."""
     setting = "max_error" if settings.max_error is not None else "max_relative_error"
     if any(bar is not None and bar.measure is None for bar in bars):
-        raise _depends(setting, "what is computed from them", "Ask for the aggregates, and compute from them.")
+        raise _depends(setting, "what is computed from them", "Ask for the aggregates, and compute from the answers.")
     found: dict[Name, Aimed] = {}
     for table in tables:
         for number, answer in enumerate(table.measures):
@@ -281,7 +281,7 @@ def even_aims(answers: dict[Name, Aimed], settings: Settings) -> Aims:
 
 
 def _linear(recipe: Recipe | Chosen | Counted, setting: str) -> Linear:
-    divide = "Ask for SUM and COUNT, and divide them: their own errors are kept."
+    divide = "Ask for SUM and COUNT, and divide what is answered."
     match recipe:
         case Linear():
             return recipe
