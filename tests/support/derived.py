@@ -130,7 +130,8 @@ class Pairs:
                     WrittenKey(f"CAST({one} AS INTEGER) % 3", "number"), WrittenKey(f"({one} IS NULL)", "boolean"),
                 ))  # fmt: skip
             case "time":
-                return draws.choice((WrittenKey(f"DATE_TRUNC('month', {one})", "time"),
+                unit = draws.choice(("month", "week", "day"))
+                return draws.choice((WrittenKey(f"DATE_TRUNC('{unit}', {one})", "time"),
                                      WrittenKey(f"EXTRACT(year FROM {one})", "number"),
                                      WrittenKey(f"CAST({one} AS DATE)", "time")))  # fmt: skip
             case "text":

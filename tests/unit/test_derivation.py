@@ -138,6 +138,8 @@ BOUGHT = [
     ("SELECT region, MEDIAN(age) FROM people GROUP BY region", "SELECT MEDIAN(age) FROM people"),
     ("SELECT region, vip, COUNT(*) FROM people GROUP BY ROLLUP (region, vip)", "SELECT COUNT(*) FROM people"),
     ("SELECT COUNT(*) FROM people", "SELECT region, COUNT(*) FROM people GROUP BY region"),
+    ("SELECT DATE_TRUNC('week', joined) AS w, COUNT(*) FROM people GROUP BY w",
+     "SELECT DATE_TRUNC('quarter', joined) AS q, COUNT(*) FROM people GROUP BY q"),
 ]  # fmt: skip
 
 
