@@ -257,6 +257,10 @@ FREE = [
 ]  # fmt: skip
 
 
+OWN = ("Price: ", "  with ", "  or with ", "  from: ")
+"""EXPLAIN's lines about what the caller has paid and could still ask: these sides have accounts of their own."""
+
+
 @pytest.mark.parametrize("sql", FREE)
 def test_trap_09_what_is_free_says_nothing_of_sizes_and_extremes(both: Neighbors, sql: str) -> None:
     """Catalogs, EXPLAIN, DESCRIBE and refusals: the same text for a tenth of the rows and for the worst values."""
@@ -264,7 +268,8 @@ def test_trap_09_what_is_free_says_nothing_of_sizes_and_extremes(both: Neighbors
     for side in (both.without, both.with_victim, both.small):
         try:
             answer = side.execute(sql)
-            said.append(repr((answer.columns, answer.rows)).replace(str(side.dataset.schema.path.parent), "HERE"))
+            rows = [row for row in answer.rows if not str(row[0]).startswith(OWN)]
+            said.append(repr((answer.columns, rows)).replace(str(side.dataset.schema.path.parent), "HERE"))
         except Error as error:
             said.append(f"{type(error).__name__} {error}")
     assert said[0] == said[1] == said[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import calibrate, session
+from dpsql import calibrate, derivation
 from dpsql.analysis.sensitivity import Claim
 from dpsql.compile import compile_query
 from dpsql.explain import explain
@@ -142,9 +142,9 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: Bench, monkeypatch:
     asked = Asked(sql, Fraction(1), Fraction(1, 10**6), 2, 2, None)
     assert bench.attempt(asked).findings == ()
     bench.forget()
-    real = session.Asked
+    real = derivation.Asked
     cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
-    monkeypatch.setattr(session, "Asked", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
+    monkeypatch.setattr(derivation, "Asked", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
     assert any(finding.startswith("charged") for finding in bench.attempt(asked).findings)
 
 
