@@ -5,7 +5,7 @@
     python -m benchmarks.ledger --quick                  one second for each figure instead of three
 
 A charge is `purchase` of a new release of one analyst: two entries, two payments, durable when it returns. A charge
-with its answer is that, and storing a body of 2 kB and reading it back. An answer is `purchase` of what is stored and
+with its answer is that, and storing a body of 2 kB and reading it back. An answer is `served`, of what is stored and
 paid for. Writers are threads of one process, or processes. `flush` is how often this disk can be told to keep 4 kB:
 charges are serial, so no ledger on it makes more of them.
 """
@@ -60,8 +60,8 @@ def charge_and_store(ledger: Books, account: Account, number: int) -> None:
 
 
 def answer(ledger: Books, account: Account, number: int) -> None:
-    (claim,) = ledger.purchase(DATASET, [ask(f"kept {number % KEPT}")], Statement("SELECT"), datetime.now(UTC))
-    assert claim.body == BODY
+    served = ledger.served(DATASET, [ask(f"kept {number % KEPT}")], datetime.now(UTC))
+    assert served is not None and served[0].body == BODY
 
 
 TASKS: dict[str, Work] = {

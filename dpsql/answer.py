@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.catalog.rows import CatalogTable
+from dpsql.compiled import Compiled
 from dpsql.exact import Row
 from dpsql.ledger.base import Balance, Receipt
-from dpsql.post.sandbox import OutputColumn
+from dpsql.post.sandbox import OutputColumn, Rows
 from dpsql.privacy.loss import NO_LOSS, Loss
 from dpsql.settings import Settings
 from dpsql.types import TEXT, Type
@@ -39,15 +40,32 @@ class Answer:
     settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
     receipts: tuple[Receipt, ...] = ()
 
+    def again(self) -> Answer:
+        """The same answer for someone else to change, and for nothing."""
+        return replace(self, rows=list(self.rows), errors=list(self.errors), loss=NO_LOSS)
 
-def cell_error(row: Row, bar: object) -> CellError | None:
+
+def query_answer(
+    compiled: Compiled, notices: tuple[str, ...], result: Rows, charged: Loss, receipts: tuple[Receipt, ...]
+) -> Answer:
+    """The asked columns of a result, and behind them its errors."""
+    asked = len(compiled.errors) if compiled.errors else len(result.columns)
+    errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
+    if not compiled.errors:
+        errors = [(None,) * asked for _ in result.rows]
+    rows = [row[:asked] for row in result.rows]
+    notices = compiled.notices + notices + _notices_about(rows, errors)
+    return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts)
+
+
+def _cell_error(row: Row, bar: object) -> CellError | None:
     if bar is None:
         return None
     stderr, low, high = (row[getattr(bar, place)] for place in ("stderr", "low", "high"))
     return None if stderr is None else CellError(stderr, low, high)
 
 
-def notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
+def _notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
     """Noise wider than the value earns a notice; it says nothing that the answer does not."""
     cells = wide = 0
     for row, bars in zip(rows, errors, strict=True):

@@ -232,4 +232,5 @@ def _ledger(schema: Schema) -> Ledger:
         others=accounts_below(schema),
         failures=failures,
         dataset_failures=failures * ACCOUNTS_WORTH,
+        min_latency=schema.limits.min_latency,
     )

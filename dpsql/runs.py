@@ -1,35 +1,46 @@
 """Runs of releases: each on a thread of its own, so that whoever asked may leave and the run goes on.
 
-Law: one run of the engine for a charge, unless it failed. Who asks for a release that is being run waits for that run.
+Law: one run of the engine for a charge, unless it failed. Who asks for a release that is being run waits for that run,
+whichever process it is in: each takes the release's lease in the ledger first (`ledger/leases.py`).
 A cancel, a timeout and Ctrl-C let the one go who waits and touch nothing else: a run that they stopped, asked for
 again, would be a free clock of the rows (SOUNDNESS 10).
 
 Privacy: that a run has ended is seen at its start plus a multiple of the owner's `min_latency`, whatever it took and
-however it ended, by everyone who asks for the release in this process: the datasets that are open on one ledger know
-of each other's runs. So who leaves and asks again, as often and on as many connections as she likes, learns no more of
-its time than who waits.
+however it ended, by everyone who asks for the release: the datasets that are open on one ledger know of each other's
+runs, in one process by their threads, in others by the times in the ledger. So who leaves and asks again, as often and
+on as many connections as she likes, learns no more of its time than who waits.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+import platform
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
 from dpsql.engines.base import FAILED, FAILED_HINT, Engine, log
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
-from dpsql.ledger.base import Account, Claim, Ledger
+from dpsql.ledger.base import Account, Claim, Ledger, Running
 from dpsql.privacy.release import Spec, perturb, to_bytes
 from dpsql.privacy.sampling import Sampler
 
 SECOND = 10**9
+MICROSECOND = 10**3
 MOST = 32
 """Runs under way in a process. Who leaves by a timeout leaves a thread behind, and could leave any number of them."""
+LEASE = 6.0
+"""Seconds for which a process has a release's run unless it says again that it is there."""
+KEEPING = 1.5
+"""Seconds between two times that it says so."""
+POLLING = 0.1
+"""Seconds between two looks at another process's run."""
 DETACHED = "The run goes on and its charge stands; asking again waits for it, and is free."
 QUEUED = "The run has yet to begin and its charge stands; asking again is free."
 CLOSED = "the dataset was closed while the query ran"
@@ -92,6 +103,7 @@ class Outcome:
 @dataclass(eq=False)
 class _Run:
     start: int
+    holder: str = ""
     thread: threading.Thread | None = None
     asked: dict[str, tuple[Account, Ledger]] = field(default_factory=dict)
     counted: int = 0  # so many of them have had its failure counted
@@ -112,6 +124,8 @@ class _UnderWay:
     def forget(self) -> None:
         self.changed = threading.Condition()
         self.runs: dict[tuple[Hashable, int], _Run] = {}
+        self.numbers = itertools.count()
+        self.name = f"{platform.node()} {os.getpid()} {time.time_ns()}"  # of this process, among all that there were
 
 
 _here = _UnderWay()
@@ -161,13 +175,19 @@ class Runs:
                 )
 
     def join(self, data: Data, release: int, account: Account, ticket: Ticket) -> bytes | None:
-        """The body of the run that is under way, once it is seen to end; None: there is none."""
+        """The body of this process's run that is under way, once it is seen to end; None: there is none.
+
+        Where a run of another process has ended and is not yet to be seen, it is waited for too.
+        """
         with _here.changed:
             run = _here.runs.get((self._ledger, release))
-            if run is None:
-                return None
-            self._follow(run, data, account)
-        return self._wait(run, ticket)
+            if run is not None:
+                self._follow(run, data, account)
+        if run is not None:
+            return self._wait(run, ticket)
+        if self._grid:
+            self._wait_until_shown(data, release, ticket)
+        return None
 
     def run(self, data: Data, job: Job, account: Account, ticket: Ticket) -> bytes:
         """The body of the release: of the run under way, or of one that is begun as soon as there is room for it."""
@@ -186,7 +206,7 @@ class Runs:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _begin(self, data: Data, job: Job) -> _Run:
-        run = _Run(self._clock.now())
+        run = _Run(self._clock.now(), f"{_here.name} {next(_here.numbers)}")
         run.thread = _Thread(target=self._perform, args=(data, job, run), name=f"dpsql-run-{job.release}", daemon=True)
         _here.runs[self._ledger, job.release] = run
         try:
@@ -219,21 +239,76 @@ class Runs:
     def _perform(self, data: Data, job: Job, run: _Run) -> None:
         outcome = Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT), failure=True)
         try:
-            outcome = attempt(data, job)
-            _count(job, run, outcome)  # before the rest is slept, so that no crash forgets it
-            self._hold(run.start)
+            outcome = self._of_another(data, job, run) or self._own(data, job, run)
         except BaseException:  # the thread's own hook would print it
             log.error("a run ended in an unforeseen way", exc_info=True)
         finally:
             while not self._end(job, run, outcome):
                 _count(job, run, outcome)
 
-    def _hold(self, start: int) -> None:
-        """Sleep until the next multiple of the grid."""
-        if self._grid:
-            elapsed = self._clock.now() - start
-            due = max(1, -(-elapsed // self._grid)) * self._grid
-            self._clock.sleep((due - elapsed) / SECOND)
+    def _of_another(self, data: Data, job: Job, run: _Run) -> Outcome | None:
+        """What another process's run has come to, once that is to be seen; None: the release is ours to run."""
+        try:
+            while True:
+                seen = self._watch(data, job.release)
+                body = data.ledger.stored(job.release)
+                if body is not None:
+                    self._hold(seen, run.start)
+                    return Outcome(body)
+                run.start = self._clock.now()
+                if data.ledger.begin_run(job.release, run.holder, LEASE).holder == run.holder:
+                    return None
+        except Error as error:
+            return Outcome(error=_bare(error))
+
+    def _watch(self, data: Data, release: int) -> Running | None:
+        """Until the run of another process, if there is one, is over and its end is to be seen."""
+        while (running := data.ledger.run_of(release)) is not None and not running.over:
+            self._clock.sleep(POLLING)
+        self._sleep(self._unseen(running))
+        return None if running is None else data.ledger.run_of(release)
+
+    def _own(self, data: Data, job: Job, run: _Run) -> Outcome:
+        with _kept(data.ledger, job.release, run.holder):
+            outcome = attempt(data, job)
+        _count(job, run, outcome)  # before the rest is slept, so that no crash forgets it
+        try:
+            if outcome.error is not None:
+                data.ledger.end_run(job.release, run.holder)
+            if self._grid:
+                self._hold(data.ledger.run_of(job.release), run.start)
+        except Exception:
+            log.error("the end of a run could not be told to other processes", exc_info=True)
+            self._hold(None, run.start)
+        return outcome
+
+    def _hold(self, running: Running | None, start: int) -> None:
+        """Sleep until the end of the run is to be seen, here and in all processes."""
+        elapsed = self._clock.now() - start
+        told = running is not None and running.ended is not None
+        self._sleep(self._unseen(running) if told else self._until_due(elapsed, elapsed))
+
+    def _sleep(self, nanoseconds: int) -> None:
+        if nanoseconds:
+            self._clock.sleep(nanoseconds / SECOND)
+
+    def _unseen(self, running: Running | None) -> int:
+        """Nanoseconds until the end of a run is to be seen."""
+        if running is None or running.ended is None:
+            return 0
+        return self._until_due(running.ended * MICROSECOND, running.elapsed * MICROSECOND)
+
+    def _until_due(self, ended: int, elapsed: int) -> int:
+        """From `elapsed` to the next multiple of the grid after `ended`."""
+        return max(0, max(1, -(-ended // self._grid)) * self._grid - elapsed) if self._grid else 0
+
+    def _wait_until_shown(self, data: Data, release: int, ticket: Ticket) -> None:
+        due = self._clock.now() + self._unseen(data.ledger.run_of(release))
+        with _here.changed:
+            while (now := self._clock.now()) < due:
+                ticket.check(now, DETACHED)
+                rest = due if ticket.deadline is None else min(due, ticket.deadline)
+                _here.changed.wait((rest - now) / SECOND)
 
     def _end(self, job: Job, run: _Run, outcome: Outcome) -> bool:
         """Show the outcome, unless someone has come whose failure is not counted."""
@@ -261,6 +336,27 @@ def _count(job: Job, run: _Run, outcome: Outcome) -> None:
             ledger.failed(account, job.release)
         except Exception:  # without its ledger nobody is charged or answered
             log.error("a failed run could not be counted", exc_info=True)
+
+
+@contextmanager
+def _kept(ledger: Ledger, release: int, holder: str) -> Iterator[None]:
+    """Say again and again, meanwhile, that the run is under way."""
+    over = threading.Event()
+
+    def keep() -> None:
+        while not over.wait(KEEPING):
+            try:
+                ledger.keep_run(release, holder, LEASE)
+            except Exception:  # another may take over then, which costs a run and no privacy
+                log.error("a run could not keep its lease", exc_info=True)
+
+    keeper = threading.Thread(target=keep, name=f"dpsql-keep-{release}", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
 
 
 def attempt(data: Data, job: Job) -> Outcome:

@@ -41,7 +41,16 @@ CHANNELS = ("tests/attacks/test_channels.py",)
 TRAPS = ("tests/attacks/test_traps.py",)
 PRICES = ("tests/attacks/test_traps_of_prices.py",)
 HOLES = ("tests/unit/post/test_post_holes.py",)
-LEDGER = ("tests/unit/ledger/test_ledger_sqlite.py",)
+LEDGER = ("tests/unit/ledger/test_ledger_books.py",)
+ACCOUNTS = ("tests/unit/ledger/test_ledger_accounts.py",)
+FILTERS = ("tests/unit/privacy/test_privacy_filters.py",)
+CHAIN = ("tests/unit/ledger/test_ledger_chain.py",)
+CHECKER = ("tests/unit/ledger/test_ledger_checker.py",)
+DERIVE = ("tests/property/test_derive.py",)
+DERIVED = ("tests/unit/test_derivation.py",)
+VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
+PILOT = ("tests/unit/test_pilot.py",)
+QUOTES = ("tests/unit/test_prices.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 CHOICE = ("tests/property/test_choice.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
@@ -264,10 +273,61 @@ MUTANTS = (
            "        claims = self.dataset.ledger.purchase(", PAID),
     mutant("what is delivered is not what was stored", "runs.py",
            "    return Outcome(body)\n\n\ndef _released", "    return Outcome(released)\n\n\ndef _released", PAID),
-    mutant("two charges may pass the same check", "ledger/file.py",
+    mutant("two charges may pass the same check", "ledger/sqlite.py",
            'self._transaction("BEGIN IMMEDIATE")', 'self._transaction("BEGIN DEFERRED")', CONCURRENT),
-    mutant("the dataset does not pay", "ledger/sqlite.py",
-           "return (account, self.dataset)", "return (account,)", LEDGER),
+    mutant("two charges of two machines may pass the same check", "ledger/postgres.py",
+           "FROM ledger FOR UPDATE\")", "FROM ledger\")", CONCURRENT),
+    mutant("the dataset does not pay", "ledger/books.py",
+           "return (*payers, self.dataset)", "return tuple(payers)", LEDGER),
+    mutant("groups do not pay", "ledger/books.py",
+           "return (*payers, self.dataset)", "return (account, self.dataset)", ACCOUNTS),
+    mutant("what others paid for is free", "ledger/books.py",
+           "owing = answers.unpaid(db, release.release, bills)",
+           "owing = [] if release.stored else answers.unpaid(db, release.release, bills)", LEDGER),
+    mutant("a member's history is not her group's", "ledger/terms.py",
+           "        if not owed:\n            return\n", "        if True:\n            return\n", ACCOUNTS),
+    mutant("a budget is raised by editing the schema", "ledger/terms.py",
+           "if head.terms is not None and not account.terms.within(head.terms):", "if False:", ACCOUNTS),
+    mutant("a raised delta is no raise", "ledger/accounts.py",
+           "self.epsilon <= other.epsilon and self.delta <= other.delta and", "self.epsilon <= other.epsilon and",
+           ACCOUNTS),
+    mutant("an expired account may ask", "ledger/books.py",
+           "            require_unexpired(payer, now.astimezone(UTC).date())\n", "            pass\n", ACCOUNTS),
+    mutant("one query may ask for more than its policy", "ledger/books.py",
+           "        require_policy(payer, statement)\n", "", ACCOUNTS),
+    mutant("the asked epsilon counts whatever is lost", "privacy/filters.py",
+           "if epsilon < lost and loss.rho <= rho_from(epsilon, conversion):", "if epsilon < lost:", FILTERS),
+    mutant("basic composition forgets the conversion's delta", "privacy/filters.py",
+           "_decimal_up(loss.delta + conversion)", "_decimal_up(loss.delta)", FILTERS),
+    mutant("basic composition adds no deltas", "privacy/filters.py",
+           "return within and spent.basic_delta <= limits.delta", "return within", FILTERS),
+    mutant("advanced composition by the whole delta twice", "privacy/filters.py",
+           "return Limits(epsilon, _ZERO, ADVANCED_SHARE * delta, composition, log)",
+           "return Limits(epsilon, _ZERO, delta, composition, log)", FILTERS),
+    mutant("advanced composition with half the logarithm", "privacy/filters.py",
+           "2 * limits.log * spent.squares <= room**2", "limits.log * spent.squares <= room**2", FILTERS),
+    mutant("what has no epsilon costs basic composition nothing", "privacy/filters.py",
+           "None if spent.basic_epsilon is None or cost.epsilon is None else spent.basic_epsilon + cost.epsilon",
+           "(spent.basic_epsilon or _ZERO) + (cost.epsilon or _ZERO)", FILTERS),
+    mutant("an entry may be changed", "ledger/verify.py",
+           "if chain.content_hash(db, entry) != entry.hash:", "if False:", CHAIN),
+    mutant("an audit believes the budget was kept", "ledger/verify.py",
+           "if entry.charges and not holds(entry.terms.limits, entry.spent):", "if False:", CHAIN),
+    mutant("an audit believes what was granted", "ledger/verify.py",
+           "if entry.kind is not Kind.CHANGED and end.terms is not None and entry.terms != end.terms:", "if False:",
+           CHAIN),
+    mutant("a quote tells what others have asked", "ledger/books.py",
+           "own = answers.find_own(db, account.name, _filled(asked[place], found))\n                if own",
+           "own = next(iter(answers._of_plan(db, asked[place])), None)\n                if own", ACCOUNTS),
+    mutant("others' releases are derived from", "ledger/answers.py",
+           "AND state = 'stored' AND payment.account = ?\"", "AND state = 'stored' AND (TRUE OR payment.account = ?)\"",
+           ACCOUNTS),
+    mutant("releases of older data are derived from", "ledger/answers.py",
+           "WHERE rows_of IN ({marks}) AND version = ? AND", "WHERE rows_of IN ({marks}) AND version <= ? + 9 AND",
+           ACCOUNTS),
+    mutant("a version is made when the data has changed", "versions.py",
+           "return grid is not None and (made is None or grid.down(made) < grid.down(now))",
+           "return grid is not None and current.identity != identify(schema, expand_sources(schema))", VERSIONS),
     mutant("an inner and an outer join are one question", "analysis/canon.py",
            'f"join({node.kind.value};{_sides(node)};', 'f"join({_sides(node)};', CANON),
     mutant("a filter is not part of the question", "analysis/canon.py",
@@ -282,7 +342,7 @@ MUTANTS = (
             Edit("sql/intervals.py", "if not product.fits:", "if False:")), WIDE),
     mutant("a unit is joined with itself at will", "rewrite/limit_joins.py", "MOST_POWER = 3", "MOST_POWER = 99",
            (*WIDE, "-k", "at_will")),
-    mutant("public tables behind a hole have no part in the question", "compile.py", "*filled, sources]", "*filled]",
+    mutant("public tables behind a hole have no part in the question", "compile.py", "*filled, sources, *pilot]", "*filled, *pilot]",
            WIDE),
     mutant("units that count as one are selected as weighted ones", "plan/nodes.py",
            "return self.limit is not None and not self.one_row", "return True", WIDE),
@@ -364,15 +424,15 @@ MUTANTS = (
     mutant("the last of two runs is kept", "ledger/answers.py",
            '" WHERE id = ? AND body IS NULL AND state <> \'void\'",', '" WHERE id = ? AND state <> \'void\'",',
            (*ANSWERS, "-k", "two_processes")),
-    mutant("the dataset's figures are told", "ledger/sqlite.py",
-           "len(charges)) if payer == by else refuse_dataset()", "len(charges))", (*ANSWERS, "-k", "fixed_text")),
-    mutant("another ledger in the same place will do", "ledger/file.py",
+    mutant("the dataset's figures are told", "ledger/books.py",
+           "len(charges)) if own else refuse_shared()", "len(charges))", (*ANSWERS, "-k", "fixed_text")),
+    mutant("another ledger in the same place will do", "ledger/sqlite.py",
            'if db.execute("SELECT id FROM ledger").fetchall() != [(self.id,)]:', "if False:",
            (*EVASION, "-k", "replaced")),
-    mutant("a ledger that is gone comes back empty", "ledger/file.py",
+    mutant("a ledger that is gone comes back empty", "ledger/sqlite.py",
            'f"{path.as_uri()}?mode=rw"', 'f"{path.as_uri()}?mode=rwc"',
            (*EVASION, "-k", "replaced")),
-    mutant("a ledger adds up losses of other neighbors", "ledger/file.py",
+    mutant("a ledger adds up losses of other neighbors", "ledger/sqlite.py",
            "    if made_for != binding:\n", "    if False:\n", (*EVASION, "-k", "bound_to")),
 )  # fmt: skip
 

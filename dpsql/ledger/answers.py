@@ -19,6 +19,8 @@ from dpsql.ledger.units import figures, one_spelling, read_loss
 from dpsql.privacy.loss import Loss
 
 Errors = tuple[Fraction, ...]
+Hidden = frozenset[int]
+"""Stored releases whose run is not yet seen to have ended: they count as not stored."""
 
 _MOST_OWN = 64
 """Releases that are looked at for a derivation, the latest first."""
@@ -35,23 +37,23 @@ class Found:
     mechanisms: str
 
 
-def find_own(db: Transaction, account: str, asked: Asked) -> Found | None:
+def find_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> Found | None:
     """The best of the account's own releases that serves."""
-    own = [found for found in _of_plan(db, asked, account) if _serves(found, asked)]
+    own = [found for found in _of_plan(db, asked, hidden, account) if _serves(found, asked)]
     return min(own, key=lambda f: (not f.stored, _relative(f.errors, asked.errors), f.release), default=None)
 
 
-def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime) -> Found:
+def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime, hidden: Hidden) -> Found:
     """The release for `asked`: one of the account's own, else an equal one of others, else a new one.
 
     Privacy: another's release serves only at exactly the asked loss and errors, so that the price of a
     question does not tell whether others have asked it (SOUNDNESS 9).
     """
-    own = find_own(db, account, asked)
+    own = find_own(db, account, asked, hidden)
     if own is not None:
         return own
     _require_readable(db, asked.version)
-    equal = [f for f in _of_plan(db, asked) if (f.loss, f.errors) == (asked.loss, asked.errors)]
+    equal = [f for f in _of_plan(db, asked, hidden) if (f.loss, f.errors) == (asked.loss, asked.errors)]
     return min(equal, key=lambda f: (not f.stored, f.release), default=None) or _insert(db, asked, now)
 
 
@@ -78,20 +80,21 @@ def _relative(errors: Errors, asked: Errors) -> Fraction:
 _FOUND = "SELECT id, epsilon, rho, delta, errors, state, mechanisms FROM release"
 
 
-def _of_plan(db: Transaction, asked: Asked, payer: str | None = None) -> list[Found]:
+def _of_plan(db: Transaction, asked: Asked, hidden: Hidden, payer: str | None = None) -> list[Found]:
     where, values = "plan = ? AND version = ? AND state <> 'void'", [asked.plan, asked.version]
     if payer is not None:
         where += " AND EXISTS (SELECT 1 FROM payment WHERE release = id AND account = ?)"
         values.append(payer)
-    found = [_read_found(row) for row in db.rows(f"{_FOUND} WHERE {where} ORDER BY id", *values)]
+    found = [_read_found(row, hidden) for row in db.rows(f"{_FOUND} WHERE {where} ORDER BY id", *values)]
     if any(len(other.errors) != len(asked.errors) for other in found):
         raise InternalError("one plan has two numbers of bundles")
     return found
 
 
-def _read_found(row: Row) -> Found:
+def _read_found(row: Row, hidden: Hidden) -> Found:
     id, epsilon, rho, delta, errors, state, mechanisms = row
-    return Found(id, read_loss(epsilon, rho, delta), read_errors(errors), state == "stored", mechanisms)
+    stored = state == "stored" and id not in hidden
+    return Found(id, read_loss(epsilon, rho, delta), read_errors(errors), stored, mechanisms)
 
 
 def _insert(db: Transaction, asked: Asked, now: datetime) -> Found:
@@ -160,12 +163,14 @@ def owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Char
     ]
 
 
-def own_stored(db: Transaction, account: str, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
+def own_stored(
+    db: Transaction, account: str, rows: Sequence[str], version: int, hidden: Hidden
+) -> tuple[OwnRelease, ...]:
     """Privacy: only what this account has paid for, of this data version (SOUNDNESS 9). Times and order are those of
     its own entries: when a release was first made, perhaps for others, is not told."""
     marks = ", ".join("?" for _ in rows)
     found = db.rows(
-        "SELECT shape, body, errors, content, number, hash FROM release JOIN payment ON payment.release = id"
+        "SELECT id, shape, body, errors, content, number, hash FROM release JOIN payment ON payment.release = id"
         " JOIN entry ON entry.account = payment.account AND number = payment.entry"
         f" WHERE rows_of IN ({marks}) AND version = ? AND state = 'stored' AND payment.account = ?"
         f" ORDER BY number DESC, plan LIMIT {_MOST_OWN}",
@@ -175,7 +180,8 @@ def own_stored(db: Transaction, account: str, rows: Sequence[str], version: int)
     )
     return tuple(
         OwnRelease(shape, bytes(body), read_errors(errors), _charged_at(content), Receipt(account, number, hashed))
-        for shape, body, errors, content, number, hashed in found
+        for id, shape, body, errors, content, number, hashed in found
+        if id not in hidden
     )
 
 

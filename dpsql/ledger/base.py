@@ -34,6 +34,7 @@ __all__ = [
     "OwnRelease",
     "Quote",
     "Receipt",
+    "Running",
     "Statement",
     "Stored",
     "Terms",
@@ -241,6 +242,24 @@ class Stored:
     size: int
 
 
+@dataclass(frozen=True)
+class Running:
+    """The last run of a release, as all processes see it: in microseconds since it began.
+
+    `ended` is when it had, well or badly. One that has not, and whose `left` is used up, was left by its process; so
+    was one that is to begin in future, by a clock that was turned back.
+    """
+
+    holder: str
+    elapsed: int
+    ended: int | None
+    left: int
+
+    @property
+    def over(self) -> bool:
+        return self.ended is not None or self.left <= 0 or self.elapsed < 0
+
+
 class Ledger(Protocol):
     """The durable record of charges and releases, shared by threads and processes."""
 
@@ -253,6 +272,8 @@ class Ledger(Protocol):
         self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit = admit_all
     ) -> tuple[Claim, ...]: ...
 
+    def served(self, account: Account, asked: Sequence[Asked], now: datetime) -> tuple[Claim, ...] | None: ...
+
     def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]: ...
 
     def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]: ...
@@ -260,6 +281,14 @@ class Ledger(Protocol):
     def bind_holes(self, release: int, holes: bytes) -> bytes: ...
 
     def stored(self, release: int) -> bytes | None: ...
+
+    def begin_run(self, release: int, holder: str, seconds: float) -> Running: ...
+
+    def run_of(self, release: int) -> Running | None: ...
+
+    def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
+
+    def end_run(self, release: int, holder: str) -> None: ...
 
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes: ...
 

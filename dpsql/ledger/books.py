@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpsql.errors import AccountSuspended, InternalError
-from dpsql.ledger import answers, chain, listing, versions
+from dpsql.ledger import answers, chain, leases, listing, versions
 from dpsql.ledger.base import (
     Account,
     Admit,
@@ -27,6 +27,7 @@ from dpsql.ledger.base import (
     Finding,
     OwnRelease,
     Quote,
+    Running,
     Statement,
     Stored,
     Version,
@@ -57,6 +58,7 @@ class Books:
     failures: int = FAILURES
     dataset_failures: int = FAILURES * ACCOUNTS_WORTH
     entropy: Callable[[int], bytes] = os.urandom
+    grid: int = 0  # microseconds: the owner's min_latency
 
     @property
     def identity(self) -> Hashable:
@@ -76,31 +78,32 @@ class Books:
         durable transaction, before any run; so each is a filter of everything that follows, in the order
         of the charges (SOUNDNESS 7, 9). Each account pays for a release once.
         """
-        payers = self._payers(account)
-        for payer in payers:
-            require_unexpired(payer, now.astimezone(UTC).date())
-        with self.database.read() as db:
-            self._require_running(db, account)
-            served = self._served(db, account, asked)
-        if served is not None:
-            return served
         with self.database.write() as db:
-            self._require_running(db, account)
-            bought = self._buy(db, payers, asked, statement, now)
+            self._require_allowed(db, account, now)
+            bought = self._buy(db, self._payers(account), asked, statement, now)
             admit(bought)
             return bought
 
-    def _served(self, db: Transaction, account: Account, asked: Sequence[Asked]) -> tuple[Claim, ...] | None:
-        """The claims of a statement of which all is stored and paid for: they need no lock."""
+    def served(self, account: Account, asked: Sequence[Asked], now: datetime) -> tuple[Claim, ...] | None:
+        """The claims of a statement of which all is stored and paid for by the account; None where something is not.
+
+        Nothing is charged, and no lock is taken: most questions of a dashboard end here.
+        """
         claims: dict[int, Claim] = {}
-        for place in _in_order(asked):
-            found = answers.find_own(db, account.name, _filled(asked[place], claims))
-            body = None if found is None else answers.read_body(db, found.release)
-            if found is None or body is None:
-                return None
-            receipt = answers.receipt_of(db, found.release, account.name)
-            claims[place] = Claim(found.release, body, False, found.loss, found.errors, receipt)
+        with self.database.read() as db:
+            self._require_allowed(db, account, now)
+            hidden = leases.hidden(db, self.grid)
+            for place in _in_order(asked):
+                found = answers.find_own(db, account.name, _filled(asked[place], claims), hidden)
+                if found is None or not found.stored:
+                    return None
+                claims[place] = self._claim(db, account, found, False)
         return tuple(claims[place] for place in range(len(asked)))
+
+    def _require_allowed(self, db: Transaction, account: Account, now: datetime) -> None:
+        for payer in self._payers(account):
+            require_unexpired(payer, now.astimezone(UTC).date())
+        self._require_running(db, account)
 
     def _buy(
         self,
@@ -118,8 +121,9 @@ class Books:
         bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
         found: dict[int, answers.Found] = {}
         charged: dict[int, bool] = {}
+        hidden = leases.hidden(db, self.grid)
         for place in _in_order(asked):
-            found[place] = answers.find_or_insert(db, account.name, _filled(asked[place], found), now)
+            found[place] = answers.find_or_insert(db, account.name, _filled(asked[place], found), now, hidden)
             release = found[place]
             owing = answers.unpaid(db, release.release, bills)
             charged[place] = account.name in owing
@@ -134,7 +138,7 @@ class Books:
         return tuple(self._claim(db, account, found[place], charged[place]) for place in range(len(asked)))
 
     def _claim(self, db: Transaction, account: Account, found: answers.Found, charged: bool) -> Claim:
-        body = answers.read_body(db, found.release)
+        body = answers.read_body(db, found.release) if found.stored else None
         receipt = answers.receipt_of(db, found.release, account.name)
         return Claim(found.release, body, charged, found.loss, found.errors, receipt)
 
@@ -178,10 +182,11 @@ class Books:
         quotes: dict[int, Quote] = {}
         found: dict[int, answers.Found] = {}
         with self.database.read() as db:
+            hidden = leases.hidden(db, self.grid)
             for place in _in_order(asked):
                 own = None
                 if all(before in found for before in asked[place].after):
-                    own = answers.find_own(db, account.name, _filled(asked[place], found))
+                    own = answers.find_own(db, account.name, _filled(asked[place], found), hidden)
                 if own is not None:
                     found[place] = own
                 receipt = None if own is None else answers.receipt_of(db, own.release, account.name)
@@ -191,7 +196,7 @@ class Books:
     def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
         """The stored releases about these rows that the account has paid for, the latest first."""
         with self.database.read() as db:
-            return answers.own_stored(db, account.name, rows, version) if rows else ()
+            return answers.own_stored(db, account.name, rows, version, leases.hidden(db, self.grid)) if rows else ()
 
     def bind_holes(self, release: int, holes: bytes) -> bytes:
         """Bind a release's holes unless they are bound; the values that now hold, for the run to use."""
@@ -205,6 +210,25 @@ class Books:
         with self.database.read() as db:
             return answers.read_body(db, release)
 
+    def begin_run(self, release: int, holder: str, seconds: float) -> Running:
+        """Let `holder` run the release for so long, unless it is run or stored: the run that now holds (`leases`)."""
+        with self.database.write() as db:
+            return leases.begin(db, release, holder, seconds)
+
+    def run_of(self, release: int) -> Running | None:
+        with self.database.read() as db:
+            return leases.read(db, release)
+
+    def keep_run(self, release: int, holder: str, seconds: float) -> None:
+        """The run goes on: let it have so much more time from now."""
+        with self.database.write() as db:
+            leases.keep(db, release, holder, seconds)
+
+    def end_run(self, release: int, holder: str) -> None:
+        """The run has ended, and nothing was stored."""
+        with self.database.write() as db:
+            leases.end(db, release, holder)
+
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         """Store a release's body unless it has one; the body to deliver, read back after the commit.
 
@@ -214,6 +238,7 @@ class Books:
         """
         with self.database.write() as db:
             answers.store(db, release, body, errors)
+            leases.end(db, release)
         with self.database.read() as db:
             return answers.read_stored(db, release)
 

@@ -46,6 +46,10 @@ CREATE TABLE payment (
     PRIMARY KEY (release, account)
 );
 CREATE INDEX payment_of_account ON payment (account, entry);
+CREATE TABLE run (
+    release BIGINT PRIMARY KEY REFERENCES release, holder TEXT NOT NULL, started BIGINT NOT NULL,
+    until BIGINT NOT NULL, ended BIGINT
+);
 """
 KEPT = ("entry", "journal", "payment")
 """Rows of these tables are never changed or deleted: each database has triggers against a slip of the hand."""
@@ -56,6 +60,10 @@ Row = tuple[Any, ...]
 class Transaction(Protocol):
     def rows(self, sql: str, *values: object) -> list[Row]:
         """Run one statement; what it returns."""
+        ...
+
+    def now(self) -> int:
+        """Microseconds since 1970, by one clock for all who use this database."""
         ...
 
 

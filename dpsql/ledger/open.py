@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from dpsql.errors import OperationalError, SchemaError
 from dpsql.ledger.base import Account, Binding
@@ -23,6 +25,7 @@ def open_ledger(
     dataset_failures: int = FAILURES * ACCOUNTS_WORTH,
     busy_seconds: float = BUSY_SECONDS,
     entropy: Callable[[int], bytes] = os.urandom,
+    min_latency: Fraction = Fraction(0),
 ) -> Books:
     """Open `sqlite:///path` or `postgresql://host/database`, or make it where there is nothing.
 
@@ -30,7 +33,8 @@ def open_ledger(
     """
     database = _database(url, binding, busy_seconds)
     named = {account.name: account for account in others}
-    return Books(database, binding, dataset, named, failures, dataset_failures, entropy)
+    grid = math.ceil(min_latency * 10**6)
+    return Books(database, binding, dataset, named, failures, dataset_failures, entropy, grid)
 
 
 def _database(url: str, binding: Binding, busy_seconds: float) -> Database:

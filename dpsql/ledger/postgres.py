@@ -63,6 +63,11 @@ class _Transaction:
         cursor = self.db.execute(_translated(sql), values)
         return cursor.fetchall() if cursor.description is not None else []
 
+    def now(self) -> int:
+        """The server's clock: those of the proxies may differ."""
+        (now,) = _row(self.db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        return int(now)
+
 
 @cache
 def _translated(sql: str) -> bytes:

@@ -56,6 +56,9 @@ class _Transaction:
     def rows(self, sql: str, *values: object) -> list[Row]:
         return self.db.execute(sql, values).fetchall()
 
+    def now(self) -> int:
+        return time.time_ns() // 1000  # a file is used on one machine
+
 
 @dataclass(frozen=True)
 class LedgerFile:

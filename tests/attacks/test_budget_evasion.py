@@ -32,8 +32,8 @@ def new(folder: Path, name: str = "h", **named: Any) -> Session:
 # --- stopping at every step ------------------------------------------------------------------------------------------
 
 
-# A statement of two stages writes four times: the charge, a body, the holes, a body.
-IN_WRITES = [(STAGED, step, place) for step in kill_at.WRITES for place in range(4)]
+# A statement of two stages writes six times: the charge, a lease, a body, the holes, a lease, a body.
+IN_WRITES = [(STAGED, step, place) for step in kill_at.WRITES for place in range(6)]
 KILLS = [
     *(("sqlite", COUNT, step, 0) for step in kill_at.STEPS),
     *((database, *kill) for database in ("sqlite", "postgres") for kill in IN_WRITES),

@@ -1,12 +1,13 @@
 """All interleavings of two sessions that ask one question, each of which may be killed between any two transactions.
 
-A session's life is six transactions (SOUNDNESS 9): purchase looks for what is stored, then charges (T1); the holes are
-bound (T2) and read back; the body is stored (T3) and read back. The engine runs whenever a body is missing, as if
+A session's life is six transactions (SOUNDNESS 9): it looks for what is stored; charges (T1); binds the holes (T2) and
+reads them back; stores the body (T3) and reads it back. There are leases against two runs of one release, but they may
+be lost; so here the engine runs whenever a body is missing, as if
 nobody knew of another's run: every run draws other noise and proposes other values for the holes. Each node of the tree
 of all orders is a database, and each way down to it two sessions that were killed where they stand. There, whoever asks
 again must get what was bought.
 
-The calls are those of the ledger itself; each is made twice, once with its first transaction and once with its second.
+The calls are those of the ledger itself; one of two transactions is made twice, with its first and with its second.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ class Nothing:
     def rows(self, sql: str, *values: object) -> list[Row]:
         return []
 
+    def now(self) -> int:
+        return 0
+
 
 @dataclass(frozen=True)
 class Asker:
@@ -104,9 +108,11 @@ class Asker:
         moved = replace(self, at=self.at + 1)
         match self.at:
             case 0:
-                return replace(moved, **claimed(self._purchase(ledger, "read", pauses=True)))
+                served = ledger.served(self.account, [QUESTION], NOW)
+                return moved if served is None else replace(moved, **claimed(served[0]))
             case 1:
-                return replace(moved, **claimed(self._purchase(ledger, "write", pauses=False)))
+                (claim,) = ledger.purchase(self.account, [QUESTION], Statement("SELECT"), NOW)
+                return replace(moved, **claimed(claim))
             case 2:
                 self._bind(ledger, "write", pauses=True)
                 return moved
@@ -117,13 +123,6 @@ class Asker:
                 return moved
             case _:
                 return replace(moved, delivered=self._store(ledger, "read", pauses=False))
-
-    def _purchase(self, ledger: Books, only: str, pauses: bool) -> Claim | None:
-        try:
-            (claim,) = half(ledger, only, pauses).purchase(self.account, [QUESTION], Statement("SELECT"), NOW)
-        except Paused:
-            return None
-        return claim
 
     def _bind(self, ledger: Books, only: str, pauses: bool) -> bytes | None:
         assert self.claim is not None
@@ -144,8 +143,8 @@ def half(ledger: Books, only: str, pauses: bool) -> Books:
     return replace(ledger, database=Half(ledger.database, only, pauses))  # type: ignore[arg-type]
 
 
-def claimed(claim: Claim | None) -> dict[str, object]:
-    return {} if claim is None else {"claim": claim, "delivered": claim.body}
+def claimed(claim: Claim) -> dict[str, object]:
+    return {"claim": claim, "delivered": claim.body}
 
 
 def finish(asker: Asker, ledger: Books) -> Asker:

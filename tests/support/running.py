@@ -18,7 +18,7 @@ from support.shop import Silence, open_shop
 from dpsql import runs as runs_room
 from dpsql.dataset import Dataset
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account
+from dpsql.ledger.base import Account, Running
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.release import Bundle, Spec
 from dpsql.runs import SECOND, Clock, Job, Runs
@@ -82,6 +82,18 @@ class FakeData:
         if self.full is not None:
             raise self.full
         return self.bodies.setdefault(release, body)
+
+    def begin_run(self, release: int, holder: str, seconds: float) -> Running:
+        if self.stored(release) is not None:
+            return Running("", 0, 0, 0)
+        return Running(holder, 0, None, round(seconds * 10**6))
+
+    def run_of(self, release: int) -> Running | None:
+        return None
+
+    def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
+
+    def end_run(self, release: int, holder: str) -> None: ...
 
     def failed(self, account: Account, release: int) -> None:
         self.failures.append(account.name)

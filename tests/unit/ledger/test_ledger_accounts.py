@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -347,3 +348,28 @@ class TestTheOwnersAnswers:
         (again,) = ledger.purchase(EVE, ask("p"), SQL, NOW)
         assert again.charged and again.release != old.release
         assert ledger.verify() == () and spent(ledger, EVE) == [Fraction(3, 8)]
+
+
+class TestHiddenEnds:
+    """Where the owner hides how long runs take, a price must not tell it."""
+
+    def test_what_is_stored_counts_from_when_it_is_to_be_seen(self, make: Make) -> None:
+        ledger = replace(make(EVE), grid=600_000)
+        about = [replace(ask("p")[0], rows="visits", shape="shape")]
+        (claim,) = ledger.purchase(EVE, about, SQL, NOW)
+        ledger.begin_run(claim.release, "here", 60)
+        ledger.store(claim.release, b"rows")
+        less = [replace(about[0], loss=Loss(None, Fraction(1, 10**6), Fraction(0)))]
+
+        def seen() -> list[object]:
+            """All that depends on whether it is stored."""
+            (again,) = ledger.purchase(EVE, about, SQL, NOW)
+            served = ledger.served(EVE, about, NOW)
+            return [again.body, served and served[0].body, len(ledger.own_stored(EVE, ["visits"], 1)),
+                    ledger.quote(EVE, less)[0].paid]  # fmt: skip
+
+        assert replace(ledger, grid=0).own_stored(EVE, ["visits"], 1) != (), "it is stored at once"
+        assert seen() == [None, None, 0, False]
+        assert ledger.stored(claim.release) == b"rows", "for its own run"
+        time.sleep(0.7)
+        assert seen() == [b"rows", b"rows", 1, True]

@@ -354,7 +354,7 @@ class TestDataVersions:
         assert (version.number, version.identity, version.facts) == (3, "other files", "more")
 
     def test_the_first_is_registered_once(self, ledger: Books) -> None:
-        assert ledger.register_version("other files", "facts", first=True) == 1
+        assert ledger.register_version("other files", "facts", after=0) == 1
         current = ledger.current_version()
         assert current is not None and current.identity == "files"
 

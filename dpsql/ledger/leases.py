@@ -1,0 +1,71 @@
+"""Who runs a release: one process at a time, for as long as it says that it is there.
+
+Law: one run of the engine for a charge, unless it failed; also where many processes ask. Whoever would run a release
+takes its lease first, in a write transaction, and keeps it while the engine runs. One that is killed stops keeping it,
+and the next who asks takes over. A process that is halted, and goes on after its time, may so make a second run, but
+never a second answer (SOUNDNESS 9, T3).
+
+Privacy: when a run began and when it ended are the same for all processes, so that all of them show its end at the same
+multiple of the owner's `min_latency`.
+"""
+
+from __future__ import annotations
+
+from dpsql.ledger import answers
+from dpsql.ledger.base import Running
+from dpsql.ledger.database import Transaction, one
+
+_SECOND = 1_000_000
+
+
+def begin(db: Transaction, release: int, holder: str, seconds: float) -> Running:
+    """Take the lease if nobody has it and there is no body: the run that now holds."""
+    known = read(db, release)
+    if answers.read_body(db, release) is not None:
+        return known or Running("", 0, 0, 0)
+    if known is not None and not known.over:
+        return known
+    now = db.now()
+    until = now + round(seconds * _SECOND)
+    db.rows("DELETE FROM run WHERE release = ?", release)
+    db.rows("INSERT INTO run (release, holder, started, until) VALUES (?, ?, ?, ?)", release, holder, now, until)
+    return Running(holder, 0, None, until - now)
+
+
+def read(db: Transaction, release: int) -> Running | None:
+    row = one(db, "SELECT holder, started, until, ended FROM run WHERE release = ?", release)
+    if row is None:
+        return None
+    holder, started, until, ended = row
+    now = db.now()
+    return Running(holder, now - started, None if ended is None else ended - started, until - now)
+
+
+def hidden(db: Transaction, grid: int) -> frozenset[int]:
+    """The releases whose run has ended and is not yet to be seen, where ends are seen at multiples of `grid`.
+
+    Privacy: who looks at prices, or asks for what could be derived, must not see sooner than others that it has ended.
+    """
+    if not grid:
+        return frozenset()
+    now = db.now()
+    # A run is seen to have ended less than one `grid` after it had.
+    rows = db.rows("SELECT release, started, ended FROM run WHERE ended > ?", now - grid)
+    return frozenset(
+        release for release, started, ended in rows if now < started + max(1, -(-(ended - started) // grid)) * grid
+    )
+
+
+def keep(db: Transaction, release: int, holder: str, seconds: float) -> None:
+    """Of one that another has taken over, nothing is kept."""
+    until = db.now() + round(seconds * _SECOND)
+    db.rows("UPDATE run SET until = ? WHERE release = ? AND holder = ? AND ended IS NULL", until, release, holder)
+
+
+def end(db: Transaction, release: int, holder: str | None = None) -> None:
+    """The run has ended: that of `holder`, or whosever it is, since the release is stored."""
+    sql, values = "UPDATE run SET ended = ? WHERE release = ? AND ended IS NULL", [db.now(), release]
+    if holder is None:
+        db.rows(sql, *values)
+    else:
+        db.rows(f"{sql} AND holder = ?", *values, holder)

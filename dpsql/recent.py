@@ -1,0 +1,32 @@
+"""What was worked out lately, and may be asked for again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Recent(Generic[_T]):
+    """The `most` values that were last put or looked up."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, _T] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable) -> _T | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: Hashable, value: _T) -> _T:
+        self._values[key] = value
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
+        return value
