@@ -18,6 +18,7 @@ USERS = ("ana", "ben", "cleo")
 def test_twenty_charts_are_paid_for_once_by_the_dataset_and_once_by_each_analyst(shelf: Shelf, tmp_path: Path) -> None:
     path = write_dashboard(tmp_path, shelf.url(), USERS)
     dataset = open_dataset(path)
+    assert (tmp_path / ("hospital.yaml.snapshots" if shelf.server else "a.ledger.snapshots")).is_dir()
     sessions = [Session(dataset, user) for user in USERS]
     first = [refresh(session, number) for number, session in enumerate(sessions)]
     assert first == [len(CHARTS)] * len(USERS), "each analyst pays for each chart, once"

@@ -8,18 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, InternalError
 from dpsql.ledger.base import Account, Asked, Binding, Kind, Statement
 from dpsql.ledger.books import Books
-from dpsql.ledger.open import open_ledger
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.filters import Composition
 from dpsql.privacy.loss import Loss, round_down
-from tests.support.ledgers import charges
+from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("patients.patient_id", "add_remove", 1)
 DATASET = Account("dataset", Fraction(8), Fraction(1, 10**7))
@@ -36,11 +34,11 @@ Make = Callable[..., Books]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Make:
+def make(shelf: Shelf) -> Make:
     """Opens one and the same ledger, with the accounts that a schema declares."""
 
     def opened(*accounts: Account, dataset: Account = DATASET) -> Books:
-        ledger = open_ledger(f"sqlite://{tmp_path}/a.ledger", BINDING, dataset, others=accounts)
+        ledger = shelf.open(BINDING, dataset, others=accounts)
         if ledger.current_version() is None:
             ledger.register_version("files", "facts")
         return ledger

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,8 +21,9 @@ from support.postgres import SETTINGS, Server, find_binaries, start
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger import postgres_pool
-from dpsql.ledger.base import Binding
+from dpsql.ledger.base import Account, Binding
 from dpsql.ledger.database import FORMAT
+from dpsql.ledger.open import open_ledger
 from dpsql.ledger.postgres import PostgresDatabase, open_postgres
 from dpsql.ledger.postgres_url import read_url
 
@@ -104,6 +107,13 @@ class TestUrl:
         with pytest.raises(OperationalError, match=r"postgresql://127\.0\.0\.1:1/b") as caught:
             open_postgres(f"postgresql://ana:{password}@127.0.0.1:1/b", BINDING)
         assert password not in "".join(traceback.format_exception(caught.value))
+
+
+def test_without_its_driver_a_hint_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dpsql.ledger.postgres", None)
+    with pytest.raises(OperationalError, match="needs the package psycopg") as caught:
+        open_ledger("postgresql://h/b", BINDING, Account("dataset", Fraction(1), Fraction(0)))
+    assert caught.value.hint == "Write: pip install 'dpsql[postgres]'"
 
 
 class TestMaking:
