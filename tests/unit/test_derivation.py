@@ -266,6 +266,20 @@ def test_what_both_have_paid_for_is_dated_by_ones_own_charge(tmp_path: Path) -> 
         dataset.close()
 
 
+def test_an_account_that_has_expired_is_told_nothing(tmp_path: Path) -> None:
+    expiring = ANALYSTS.replace("delta: 0.1}}", "delta: 0.1}, expires: 2100-01-01}", 1)
+    with opened(tmp_path, expiring) as schema:
+        dataset = open_dataset(schema)
+        ana = Session(dataset, user="ana", sampler=Silence())
+        asked(ana, GROUPED, FINE)
+        assert asked(ana, TOTAL, COARSE).loss == NO_LOSS
+        late = ana.clock().replace(year=2101)
+        ana.clock = lambda: late
+        with pytest.raises(dpsql.OperationalError, match="expired"):
+            asked(ana, TOTAL, COARSE)
+        dataset.close()
+
+
 def test_a_release_of_an_older_version_tells_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as schema:
         dataset = open_dataset(schema)
