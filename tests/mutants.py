@@ -49,8 +49,11 @@ CHECKER = ("tests/unit/ledger/test_ledger_checker.py",)
 DERIVE = ("tests/property/test_derive.py",)
 DERIVED = ("tests/unit/test_derivation.py",)
 VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
+LEASES = ("tests/unit/ledger/test_ledger_leases.py",)
+PROCESSES = ("tests/unit/test_runs_processes.py",)
 PILOT = ("tests/unit/test_pilot.py",)
 QUOTES = ("tests/unit/test_prices.py",)
+ACCURATE = ("tests/unit/test_accuracy.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 CHOICE = ("tests/property/test_choice.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
@@ -267,10 +270,10 @@ MUTANTS = (
            "if rest or any(parts[row] != parts[row - row % length] for row in range(len(parts))):", "if rest:", BLOCKS),
     # --- the order of things
     mutant("the engine runs before the charge", "session.py",
-           "        claims = self.dataset.ledger.purchase(",
-           "        for step in compiled.steps:\n"
-           "            self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
-           "        claims = self.dataset.ledger.purchase(", PAID),
+           "            claims = self.dataset.ledger.purchase(",
+           "            for step in compiled.steps:\n"
+           "                self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
+           "            claims = self.dataset.ledger.purchase(", PAID),
     mutant("what is delivered is not what was stored", "runs.py",
            "    return Outcome(body)\n\n\ndef _released", "    return Outcome(released)\n\n\ndef _released", PAID),
     mutant("two charges may pass the same check", "ledger/sqlite.py",
@@ -317,8 +320,8 @@ MUTANTS = (
            "if entry.kind is not Kind.CHANGED and end.terms is not None and entry.terms != end.terms:", "if False:",
            CHAIN),
     mutant("a quote tells what others have asked", "ledger/books.py",
-           "own = answers.find_own(db, account.name, _filled(asked[place], found))\n                if own",
-           "own = next(iter(answers._of_plan(db, asked[place])), None)\n                if own", ACCOUNTS),
+           "own = answers.find_own(db, account.name, _filled(asked[place], found), hidden)",
+           "own = next(iter(answers._of_plan(db, asked[place], hidden)), None)", ACCOUNTS),
     mutant("others' releases are derived from", "ledger/answers.py",
            "AND state = 'stored' AND payment.account = ?\"", "AND state = 'stored' AND (TRUE OR payment.account = ?)\"",
            ACCOUNTS),
@@ -337,6 +340,13 @@ MUTANTS = (
            "return Gaussian(root_at_least(most * sigma**2))", "return Gaussian(sigma)", DERIVED),
     mutant("what is derived may be worse", "derive/derive.py",
            "if not never_negative(room):", "if False:", DERIVED),
+    mutant("a pilot is answered by what followed from it", "compile.py",
+           'pilot = ["pilot"] if self._is_pilot else []', "pilot: list[str] = []", PILOT),
+    mutant("an error that is asked for is kept on one side", "accuracy.py",
+           "return min(Fraction(1), 2 * _tail(mechanism, int(most / worth) + 1))",
+           "return min(Fraction(1), _tail(mechanism, int(most / worth) + 1))", ACCURATE),
+    mutant("what is paid for has a price", "prices.py",
+           "[quote.loss for quote in quotes if not quote.paid]", "[quote.loss for quote in quotes]", QUOTES),
     mutant("a version is made when the data has changed", "versions.py",
            "return grid is not None and (made is None or grid.down(made) < grid.down(now))",
            "return grid is not None and current.identity != identify(schema, expand_sources(schema))", VERSIONS),
@@ -359,12 +369,15 @@ MUTANTS = (
     mutant("units that count as one are selected as weighted ones", "plan/nodes.py",
            "return self.limit is not None and not self.one_row", "return True", WIDE),
     mutant("that a run has ended is seen at once", "runs.py",
-           "            self._hold(run.start)\n", "", RUNS),
+           "* self._grid - elapsed) if self._grid else 0", "* self._grid - elapsed) if False else 0", RUNS),
     mutant("the grid begins at the end of a run", "runs.py",
-           "            elapsed = self._clock.now() - start\n", "            elapsed = 0\n", RUNS),
+           "        elapsed = self._clock.now() - start\n", "        elapsed = 0\n", RUNS),
     mutant("what is stored is seen before its run has ended", "runs.py",
-           "            if run is None:\n                return None\n",
-           "            if True:\n                return None\n", RUNS),
+           "        if run is not None:\n            return self._wait(run, ticket)\n        if", "        if", RUNS),
+    mutant("another process's run is seen when it ends", "runs.py",
+           "return self._until_due(running.ended * MICROSECOND, running.elapsed * MICROSECOND)", "return 0", PROCESSES),
+    mutant("two processes run one charge", "ledger/leases.py",
+           "    if known is not None and not known.over:\n        return known\n", "", LEASES),
     mutant("two who ask are two runs", "runs.py",
            "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
@@ -429,8 +442,8 @@ MUTANTS = (
     mutant("public rows multiply a unit's rows without end", "rewrite/limit_public.py",
            "    if most <= MOST_MATCHED:\n", "    if True:\n", (*RULES, "-k", "at_will")),
     mutant("another's release serves whoever asks for less", "ledger/answers.py",
-           "equal = [f for f in _of_plan(db, asked) if (f.loss, f.errors) == (asked.loss, asked.errors)]",
-           "equal = [f for f in _of_plan(db, asked) if _serves(f, asked)]", (*ANSWERS, "-k", "rule_9")),
+           "equal = [f for f in _of_plan(db, asked, hidden) if (f.loss, f.errors) == (asked.loss, asked.errors)]",
+           "equal = [f for f in _of_plan(db, asked, hidden) if _serves(f, asked)]", (*ANSWERS, "-k", "rule_9")),
     mutant("holes are bound anew by each who runs", "ledger/answers.py",
            "SET holes = COALESCE(holes, ?), state", "SET holes = ?, state", (*ANSWERS, "-k", "two_processes")),
     mutant("the last of two runs is kept", "ledger/answers.py",

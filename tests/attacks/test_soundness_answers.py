@@ -159,7 +159,7 @@ def test_rule_9_a_refusal_for_the_datasets_budget_is_one_fixed_text(two: tuple[S
         ben.set("delta", "1e-4")
         with for_free(ana, ben):
             said.add(outcome(ben, sql))
-    assert len(said) == 1 and "dataset" in said.pop()
+    assert len(said) == 1 and "share with others" in said.pop()
     shown = "\n".join(str(row[0]) for row in ben.execute("SHOW BUDGET").rows)
     assert "ana" not in shown and "dataset" not in shown and "0 charges" in shown
 
