@@ -104,8 +104,10 @@ def test_one_that_was_killed_is_followed_when_its_time_is_over_and_not_before(bo
 
 
 def test_a_failure_is_told_where_it_happened_and_the_other_runs_itself(
-    books: Books, gate: threading.Event, brief: None
+    books: Books, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At once: a lease that was ended is not waited for."""
+    monkeypatch.setattr(runs_room, "LEASE", 10 * PATIENCE)
     one, other = Data(lambda: gate.wait(PATIENCE) and raises(EngineFailed("x"))(), books=books), Data(books=books)
     asked = [in_thread(lambda: Runs().run(one, job(), ANA, Ticket()))]
     until(lambda: one.runs)
