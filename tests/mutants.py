@@ -48,6 +48,7 @@ CHAIN = ("tests/unit/ledger/test_ledger_chain.py",)
 CHECKER = ("tests/unit/ledger/test_ledger_checker.py",)
 DERIVE = ("tests/property/test_derive.py",)
 DERIVED = ("tests/unit/test_derivation.py",)
+SUMS = ("tests/unit/derive",)
 VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
 LEASES = ("tests/unit/ledger/test_ledger_leases.py",)
 PROCESSES = ("tests/unit/test_runs_processes.py",)
@@ -333,11 +334,11 @@ MUTANTS = (
     mutant("groups that were selected are added up", "derive/regroup.py",
            "    _check_selected(asked.shape, stored, extra, narrowed, groups)\n", "", DERIVE),
     mutant("units of several groups are added up", "derive/derive.py",
-           "fits = groups.most == 1 or apart", "fits = True", DERIVE),
+           "fits = groups.most == 1 or apart", "fits = True", DERIVED),
     mutant("weights of other groups are taken for these", "derive/derive.py",
            "fits = whole_units and cell.spread == spread", "fits = True", DERIVE),
     mutant("noise that adds up is told as that of one cell", "derive/derive.py",
-           "return Gaussian(root_at_least(most * sigma**2))", "return Gaussian(sigma)", DERIVED),
+           "return Gaussian(root_at_least(most * sigma**2))", "return Gaussian(sigma)", SUMS),
     mutant("what is derived may be worse", "derive/derive.py",
            "if not never_negative(room):", "if False:", DERIVED),
     mutant("a pilot is answered by what followed from it", "compile.py",
