@@ -115,7 +115,7 @@ def commit(db: psycopg.Connection[Row]) -> None:
 def open_postgres(url: str, binding: Binding, busy_seconds: float = BUSY_SECONDS) -> PostgresDatabase:
     """Open the ledger that `url` names, or make it where its schema is not there or empty."""
     place = read_url(url)
-    pool = open_pool(place.conninfo, busy_seconds)
+    pool = open_pool(place.conninfo, busy_seconds, place.prepares)
     try:
         with _explained(place):
             id_, identity = _opened(place, binding, pool, busy_seconds)

@@ -39,7 +39,6 @@ _OURS = {
     "autocommit": True,  # BEGIN and COMMIT are said
     "client_encoding": "utf8",
     "target_session_attrs": "read-write",  # of several hosts, the one that takes charges
-    "prepare_threshold": None,  # poolers in between may not keep a session's statements
     "fallback_application_name": "dpsql",
 }
 _PARENTS: list[Connection] = []
@@ -141,14 +140,14 @@ class Pool:
             self._idle.append(db)
 
 
-def open_pool(conninfo: str, patience: float) -> Pool:
+def open_pool(conninfo: str, patience: float, prepares: bool) -> Pool:
     """Nothing is connected yet; a URL that the driver cannot read is refused."""
     try:
         given = conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError:
         # Not its text, and not from it: it quotes what may be a part of the password.
         raise wrong_url() from None
-    return Pool({**_NETWORK, **given, **_OURS}, patience)
+    return Pool({**_NETWORK, **given, **_OURS, "prepare_threshold": 5 if prepares else None}, patience)
 
 
 def _last_rows(db: Connection, sql: str) -> list[Row]:

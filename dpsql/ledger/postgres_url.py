@@ -29,12 +29,14 @@ class Place:
     conninfo: str = field(repr=False)
     schema: str
     name: str
+    prepares: bool = True  # statements are prepared, which a pooler between us and the server may not allow
 
 
 def read_url(url: str) -> Place:
     """The place that `postgresql://user:password@host:port/database?schema=name&sslmode=…` names.
 
     Without `schema`, it is "dpsql_ledger": a ledger has a schema of its own, and a database may hold several.
+    `prepare=no` is for a pooler that gives every transaction to another session.
     """
     found = re.fullmatch(r"(\w+)://(?:([^@/?#]*)@)?([^@/?#]*)(?:/([^@/?#]*))?(?:\?([^#]*))?", url)
     if found is None or found[1] not in SCHEMES:
@@ -47,10 +49,13 @@ def read_url(url: str) -> Place:
             "the ledger's schema in PostgreSQL has no name that can be used",
             hint='Write ?schema=name, of small letters, digits and "_"; a ledger has a schema of its own.',
         )
+    prepare = options.pop("prepare", "yes")
+    if prepare not in ("yes", "no"):
+        raise SchemaError('"prepare" in the ledger\'s url is neither yes nor no', hint="Leave it out, or write no.")
     _check(hosts, database or "", options)
     rest = f"?{urlencode(options)}" if options else ""
     conninfo = f"postgresql://{f'{user}@' if user else ''}{hosts}/{database or ''}{rest}"
-    return Place(conninfo, schema, _shown(hosts, database or "", options, schema))
+    return Place(conninfo, schema, _shown(hosts, database or "", options, schema), prepare == "yes")
 
 
 def _check(hosts: str, database: str, options: Mapping[str, str]) -> None:

@@ -94,7 +94,7 @@ class TestUrl:
             "postgresql://secret:part/b", "mysql://ana:secret@h/b", "postgresql:secret", "secret",
             "postgresql://h/b?secret", "postgresql://h/b?secret=1", "postgresql://ana:se secret@h/b",
             "postgresql://h/b?schema=secret%22x", "postgresql://h/b?options=-csecret", "postgresql://h/b?schema=public",
-            "postgresql://h/b?schema=pg_secret",
+            "postgresql://h/b?schema=pg_secret", "postgresql://h/b?prepare=secret",
         ],
     )  # fmt: skip
     def test_a_wrong_one_tells_nothing_of_the_password(self, url: str) -> None:
@@ -309,6 +309,14 @@ OTHERS = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <>
 
 
 class TestConnections:
+    @pytest.mark.parametrize(("option", "prepared"), [("", True), ("&prepare=no", False)])
+    def test_statements_are_prepared_unless_a_pooler_is_between(self, url: str, option: str, prepared: bool) -> None:
+        with opened(url + option) as database:
+            for number in range(12):
+                add(database, str(number))
+            with database.read() as db:
+                assert bool(db.rows("SELECT 1 FROM pg_prepared_statements")) == prepared
+
     def test_one_that_died_while_idle_is_replaced(self, postgres: Server, database: PostgresDatabase) -> None:
         add(database, "ana")
         postgres.execute(f"SELECT pg_terminate_backend(pid) {OTHERS}")
