@@ -54,9 +54,13 @@ class Dataset:
         """The owner's settings, with a default statement that the account's policy allows."""
         return replace(self.schema.privacy, query=usual_query(self.schema, account))
 
-    def check_unchanged(self) -> None:
-        """Files are pinned: a charge buys an answer about the registered version or nothing."""
-        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, _now())
+    def check_unchanged(self, *, scheduled: bool = True) -> None:
+        """Files are pinned: a charge buys an answer about the registered version or nothing.
+
+        Privacy: whether the schedule has a newer one is asked before a charge, never after a run: else the time that
+        the run took would be told by whether it ended before.
+        """
+        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, _now() if scheduled else None)
 
     def close(self) -> None:
         """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.

@@ -25,8 +25,8 @@ from dpsql.plan.walk import columns_of, map_expr, walk
 from dpsql.schema.domain import Scalar
 from dpsql.types import Kind
 
-KEY = "key"
-"""The column that stands for a stored key."""
+KEY = "\0key"
+"""The column that stands for a stored key. No column of a schema can have this name, and an alias must not."""
 
 MOST_PARTS = 200
 """Of an expression in which a key is looked for."""
@@ -110,6 +110,8 @@ def regroup(asked: Described, gather: Gather, stored: Shape, groups: Sequence[Ro
 
 def _over(expr: Expr, keys: Sequence[Key]) -> Over:
     """The expression over the first stored key that decides it: one that is a part of it, or a finer moment."""
+    if KEY in columns_of(expr):
+        raise NotDerived
     texts = {key.text: place for place, key in enumerate(keys)}
     parts = list(walk(expr))
     for part in parts if len(parts) <= MOST_PARTS else ():

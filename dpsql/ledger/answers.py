@@ -13,6 +13,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from dpsql.errors import InternalError, StaleData
+from dpsql.ledger import chain
 from dpsql.ledger.base import Asked, Charge, OwnRelease, Receipt
 from dpsql.ledger.database import Row, Transaction, one
 from dpsql.ledger.units import figures, one_spelling, read_loss
@@ -37,10 +38,14 @@ class Found:
     mechanisms: str
 
 
-def find_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> Found | None:
-    """The best of the account's own releases that serves."""
+def all_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> list[Found]:
+    """The account's own releases that serve: stored ones first, then the most accurate."""
     own = [found for found in _of_plan(db, asked, hidden, account) if _serves(found, asked)]
-    return min(own, key=lambda f: (not f.stored, _relative(f.errors, asked.errors), f.release), default=None)
+    return sorted(own, key=lambda f: (not f.stored, _relative(f.errors, asked.errors), f.release))
+
+
+def find_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> Found | None:
+    return next(iter(all_own(db, account, asked, hidden)), None)
 
 
 def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime, hidden: Hidden) -> Found:
@@ -60,16 +65,12 @@ def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime, h
 def _serves(found: Found, asked: Asked) -> bool:
     """A stored release serves if its errors are small enough.
 
-    Privacy: one that has yet to run must also cover the asked loss, figure by figure, so that running it
-    with the noise that was asked is paid for, whatever the mechanism.
+    One that has yet to run serves at its own loss and errors only: it is run with the noise that is asked for now, and
+    others may have paid for it too.
     """
-    accurate = all(mine <= wanted for mine, wanted in zip(found.errors, asked.errors, strict=True))
-    return accurate and (found.stored or _covers(found.loss, asked.loss))
-
-
-def _covers(paid: Loss, asked: Loss) -> bool:
-    pure = paid.epsilon is None or (asked.epsilon is not None and asked.epsilon <= paid.epsilon)
-    return pure and asked.rho <= paid.rho and asked.delta <= paid.delta
+    if not found.stored:
+        return (found.loss, found.errors) == (asked.loss, asked.errors)
+    return all(mine <= wanted for mine, wanted in zip(found.errors, asked.errors, strict=True))
 
 
 def _relative(errors: Errors, asked: Errors) -> Fraction:
@@ -216,14 +217,18 @@ def read_holes(db: Transaction, release: int) -> bytes:
 
 
 def store(db: Transaction, release: int, body: bytes, errors: Errors | None) -> None:
-    """Keep the first body; a release that is void keeps none."""
-    db.rows(
-        "UPDATE release SET body = ?, errors = COALESCE(?, errors), state = 'stored'"
-        " WHERE id = ? AND body IS NULL AND state <> 'void'",
+    """Keep the first body, and note it in the owner's chain; a release that is void keeps none."""
+    digest = chain.body_digest(body)
+    stored = db.rows(
+        "UPDATE release SET body = ?, digest = ?, errors = COALESCE(?, errors), state = 'stored'"
+        " WHERE id = ? AND body IS NULL AND state <> 'void' RETURNING id",
         body,
+        digest,
         None if errors is None else _errors_json(errors),
         release,
     )
+    if stored:
+        chain.note_body(db, release, digest)
 
 
 def read_stored(db: Transaction, release: int) -> bytes:
@@ -248,8 +253,14 @@ def void(db: Transaction, version: int) -> None:
 
 
 def drop(db: Transaction, before: datetime) -> int:
-    """Drop the stored bodies that were charged before a time. Who asks again pays again; payments and entries stay."""
-    stored = db.rows("SELECT id, at FROM release WHERE state = 'stored'")
+    """Drop the stored bodies, of data versions before the last, that were charged before a time.
+
+    Privacy: nobody can ask for these any more. Of the last version, an answer would go by the time of who asked first,
+    and whoever paid for it since would see by her price that another had asked.
+    """
+    stored = db.rows(
+        "SELECT id, at FROM release WHERE state = 'stored' AND version < (SELECT max(number) FROM version)"
+    )
     old = [id for id, at in stored if datetime.fromisoformat(at) < before]
     for id in old:
         db.rows("UPDATE release SET body = NULL, state = 'void' WHERE id = ?", id)

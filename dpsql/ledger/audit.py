@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Entry, Finding, Ledger, Receipt
-from dpsql.ledger.checker import Unreadable, covers, exceeds, recompute
+from dpsql.ledger.checker import Unreadable, covers, exceeds, recompute, relations
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,16 @@ def _losses(entries: Sequence[Entry]) -> Iterator[Finding]:
             except Unreadable as error:
                 yield Finding(entry.account, entry.number, f"its loss cannot be computed again: {error}")
                 continue
+            if not relations(charge.mechanisms) <= {_relation(entry)}:
+                yield Finding(entry.account, entry.number, "its mechanisms are for other neighbors than the ledger's")
             if not covers(charge.loss, lost):
                 yield Finding(entry.account, entry.number, "it is charged less than its mechanisms lose")
             elif exceeds(charge.loss, lost):
                 yield Finding(entry.account, entry.number, "it is charged more than twice what its mechanisms lose")
+
+
+def _relation(entry: Entry) -> tuple[int, bool]:
+    return entry.binding.group_size, entry.binding.neighbors == "change_one"
 
 
 def _missing(ledger: Ledger, receipt: Receipt) -> str | None:

@@ -5,15 +5,14 @@ Law: what is charged is durable before `purchase` returns, and what is delivered
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from dpsql.errors import AccountSuspended, InternalError
-from dpsql.ledger import answers, chain, leases, listing, versions
+from dpsql.errors import BudgetExceeded, IntegrityError, InternalError
+from dpsql.ledger import answers, chain, failures, leases, listing, matching, versions
 from dpsql.ledger.base import (
     Account,
     Admit,
@@ -33,7 +32,14 @@ from dpsql.ledger.base import (
     Version,
     admit_all,
 )
-from dpsql.ledger.budget import balance_of, refuse_account, refuse_shared, require_policy, require_unexpired
+from dpsql.ledger.budget import (
+    balance_of,
+    refuse_account,
+    refuse_changed_schema,
+    refuse_shared,
+    require_policy,
+    require_unexpired,
+)
 from dpsql.ledger.database import Database, Transaction, one
 from dpsql.ledger.terms import Bookkeeper
 from dpsql.ledger.verify import verify
@@ -89,21 +95,17 @@ class Books:
 
         Nothing is charged, and no lock is taken: most questions of a dashboard end here.
         """
-        claims: dict[int, Claim] = {}
         with self.database.read() as db:
             self._require_allowed(db, account, now)
-            hidden = leases.hidden(db, self.grid)
-            for place in _in_order(asked):
-                found = answers.find_own(db, account.name, _filled(asked[place], claims), hidden)
-                if found is None or not found.stored:
-                    return None
-                claims[place] = self._claim(db, account, found, False)
-        return tuple(claims[place] for place in range(len(asked)))
+            own = matching.own(db, account.name, asked, leases.hidden(db, self.grid))
+            if own is None or not all(found.stored for found in own.values()):
+                return None
+            return tuple(self._claim(db, account, own[place], False) for place in range(len(asked)))
 
     def _require_allowed(self, db: Transaction, account: Account, now: datetime) -> None:
         for payer in self._payers(account):
             require_unexpired(payer, now.astimezone(UTC).date())
-        self._require_running(db, account)
+        failures.require_running(db, account.name, self.failures, self.dataset.name, self.dataset_failures)
 
     def _buy(
         self,
@@ -115,27 +117,37 @@ class Books:
     ) -> tuple[Claim, ...]:
         account, now = payers[0], now.astimezone(UTC)
         keeper = self._keeper(db, now, statement.schema)
-        for payer in reversed(payers):
-            keeper.settled(payer)  # which may charge those above it
+        self._settle(keeper, payers)
         heads = {payer.name: keeper.settled(payer) for payer in payers}
         bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
         found: dict[int, answers.Found] = {}
         charged: dict[int, bool] = {}
         hidden = leases.hidden(db, self.grid)
-        for place in _in_order(asked):
-            found[place] = answers.find_or_insert(db, account.name, _filled(asked[place], found), now, hidden)
-            release = found[place]
+        whole = matching.own(db, account.name, asked, hidden) or {}
+        for place in matching.in_order(asked):
+            wanted = matching.filled(asked[place], found)  # the release's own plan: what fills its holes is in it
+            release = whole.get(place) or answers.find_or_insert(db, account.name, wanted, now, hidden)
+            found[place] = release
             owing = answers.unpaid(db, release.release, bills)
             charged[place] = account.name in owing
             for name in owing:
                 answers.pay(db, release.release, name, heads[name].number + 1)
-                wanted = _filled(asked[place], found)  # the release's own plan: what fills its holes is in it
                 charge = Charge(wanted.plan, wanted.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
         for payer in payers:
             if bills[payer.name]:
                 self._charge(keeper, payer, heads[payer.name], bills[payer.name], account, statement)
         return tuple(self._claim(db, account, found[place], charged[place]) for place in range(len(asked)))
+
+    def _settle(self, keeper: Bookkeeper, payers: tuple[Account, ...]) -> None:
+        """Record terms that are new; those of parents first, and who joins them charges them."""
+        for payer in reversed(payers):
+            try:
+                keeper.settled(payer)
+            except (IntegrityError, BudgetExceeded) as error:
+                if payer == payers[0] and isinstance(error, IntegrityError):
+                    raise  # her own figures
+                raise refuse_changed_schema() from None
 
     def _claim(self, db: Transaction, account: Account, found: answers.Found, charged: bool) -> Claim:
         body = answers.read_body(db, found.release) if found.stored else None
@@ -183,10 +195,11 @@ class Books:
         found: dict[int, answers.Found] = {}
         with self.database.read() as db:
             hidden = leases.hidden(db, self.grid)
-            for place in _in_order(asked):
-                own = None
-                if all(before in found for before in asked[place].after):
-                    own = answers.find_own(db, account.name, _filled(asked[place], found), hidden)
+            whole = matching.own(db, account.name, asked, hidden) or {}
+            for place in matching.in_order(asked):
+                own = whole.get(place)
+                if own is None and all(before in found for before in asked[place].after):
+                    own = answers.find_own(db, account.name, matching.filled(asked[place], found), hidden)
                 if own is not None:
                     found[place] = own
                 receipt = None if own is None else answers.receipt_of(db, own.release, account.name)
@@ -255,42 +268,22 @@ class Books:
     # --- failures ----------------------------------------------------------------------------------------------------
 
     def failed(self, account: Account, release: int) -> None:
-        """Count a failure of the engine after a charge, against the account and the dataset.
-
-        Privacy: each failure may tell one analyst which query failed, outside of (epsilon, delta); the
-        count bounds how often (SOUNDNESS 10). Later successes do not lower it, or failures could be
-        bought back; only the owner does, by `resume`.
-        """
+        """Count a failure of the engine after a charge, against the account and the dataset (`failures`)."""
         with self.database.write() as db:
             if answers.unpaid(db, release, [account.name]):
                 raise InternalError(f'"{account.name}" has not paid for release {release}')
-            for name in {account.name, self.dataset.name}:
-                db.rows("UPDATE account SET failures = failures + 1 WHERE name = ?", name)
+            failures.add(db, {account.name, self.dataset.name})
 
     def failures_of(self, account: Account, *, parent: bool = False) -> Failures:
         """For the owner. As a `parent`, the dataset is suspended by its analysts' failures, of which it bears more."""
         with self.database.read() as db:
-            row = one(db, "SELECT failures FROM account WHERE name = ?", account.name)
-        return Failures(0 if row is None else row[0], self.dataset_failures if parent else self.failures)
+            counted = failures.count(db, account.name)
+        return Failures(counted, self.dataset_failures if parent else self.failures)
 
     def resume(self, account: Account) -> None:
         """The owner lets the account go on, with its failures forgotten."""
         with self.database.write() as db:
-            db.rows("UPDATE account SET failures = 0 WHERE name = ?", account.name)
-
-    def _require_running(self, db: Transaction, account: Account) -> None:
-        """The dataset's own limit is for what its analysts do; where it is the one that asks, it is an account."""
-        rows = db.rows("SELECT name, failures FROM account WHERE name IN (?, ?)", account.name, self.dataset.name)
-        failures: dict[str, int] = dict(rows)
-        if failures.get(account.name, 0) >= self.failures:
-            raise AccountSuspended(
-                f'the account "{account.name}" is suspended, because too many of its runs failed',
-                hint="Ask the owner: dpsql account resume SCHEMA NAME.",
-            )
-        if failures.get(self.dataset.name, 0) >= self.dataset_failures:
-            raise AccountSuspended(
-                "the dataset is suspended", hint="Ask the owner: dpsql account resume SCHEMA dataset."
-            )
+            failures.forget(db, account.name)
 
     # --- accounts ----------------------------------------------------------------------------------------------------
 
@@ -315,7 +308,7 @@ class Books:
     def verify(self) -> tuple[Finding, ...]:
         """What in the entries, payments, sums or chains was altered: nothing, if nothing is returned."""
         with self.database.read() as db:
-            return tuple(verify(db, self.database.id))
+            return tuple(verify(db, self.database.id, self.dataset.name))
 
     def adopt(self, now: datetime, schema: str) -> None:
         """Record the terms of the schema's accounts where they are new or smaller, and who joined a parent.
@@ -365,19 +358,3 @@ class Books:
 
     def close(self) -> None:
         self.database.close()
-
-
-def _in_order(asked: Sequence[Asked]) -> list[int]:
-    """What fills holes comes before what has them; else the smallest errors first: they serve the same plan elsewhere
-    in the statement."""
-    first = [place for place, one in enumerate(asked) if not one.after]
-    first.sort(key=lambda i: (asked[i].plan, asked[i].version, asked[i].errors))
-    return first + [place for place, one in enumerate(asked) if one.after]
-
-
-def _filled(asked: Asked, found: Mapping[int, Claim] | Mapping[int, answers.Found]) -> Asked:
-    """A release with holes is another one for every release that fills them."""
-    if not asked.after:
-        return asked
-    text = "\n".join([asked.plan, *(str(found[place].release) for place in asked.after)])
-    return replace(asked, plan=hashlib.sha256(text.encode()).hexdigest())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
-from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError
+from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, OperationalError
 from dpsql.figures import short_down, short_left, short_up
 from dpsql.ledger.base import Account, Balance, Statement, Terms
 from dpsql.privacy.accounting import epsilon_from, rho_from
@@ -195,6 +195,7 @@ def refuse_terms(account: Account, recorded: Terms) -> IntegrityError:
             ("epsilon", short_up(recorded.epsilon), short_up(account.epsilon)),
             ("delta", short_up(recorded.delta), short_up(account.delta)),
             ("composition", recorded.composition.value, account.composition.value),
+            ("parent", recorded.parent or "none", account.parent or "none"),
         )
         if was != now
     ]
@@ -202,6 +203,14 @@ def refuse_terms(account: Account, recorded: Terms) -> IntegrityError:
         f'the schema changes the budget of "{account.name}" from {", ".join(changes)}, which is not recorded',
         hint=f"Raising a budget is the owner's act: dpsql account grant SCHEMA {account.name}.",
     )
+
+
+def refuse_changed_schema() -> OperationalError:
+    """What an analyst reads where the account of another is not as the schema that she opened has it.
+
+    Privacy: one fixed text; the figures are others'.
+    """
+    return OperationalError("the schema was changed since it was opened", hint="Connect again; or ask the owner.")
 
 
 def refuse_joining(member: str, parent: str) -> BudgetExceeded:

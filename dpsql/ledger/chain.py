@@ -24,6 +24,9 @@ from dpsql.ledger.database import Row, Transaction, one
 from dpsql.ledger.units import cost_figures, figures, one_spelling, read_cost, read_loss, read_spent, spent_figures
 from dpsql.privacy.filters import NOTHING, Composition, Spent
 
+BODY = ""
+"""In the place of an account, in the owner's chain: a release's body was stored."""
+
 
 @dataclass(frozen=True)
 class Head:
@@ -131,7 +134,7 @@ def read_entries(db: Transaction, account: str) -> Iterator[Entry]:
 def accounts(db: Transaction) -> tuple[str, ...]:
     """All that have or had an entry."""
     found = db.rows("SELECT name FROM account UNION SELECT account FROM entry UNION SELECT account FROM journal")
-    return tuple(sorted(name for (name,) in found))
+    return tuple(sorted(name for (name,) in found if name != BODY))
 
 
 def read_head(db: Transaction, ledger: str, account: str) -> Head:
@@ -159,10 +162,23 @@ def append(db: Transaction, entry: Entry) -> Entry:
         " ON CONFLICT (name) DO UPDATE SET entries = excluded.entries, head = excluded.head",
         *(entry.account, entry.number, entry.hash),
     )
-    place, previous = one(db, "SELECT place, hash FROM journal ORDER BY place DESC LIMIT 1") or (0, "")
-    line = link(previous, entry.account, entry.number, entry.hash)
-    db.rows("INSERT INTO journal VALUES (?, ?, ?, ?)", place + 1, entry.account, entry.number, line)
+    _note(db, entry.account, entry.number, entry.hash)
     return entry
+
+
+def note_body(db: Transaction, release: int, digest: str) -> None:
+    """The owner's chain has a line for each body that was stored."""
+    _note(db, BODY, release, digest)
+
+
+def _note(db: Transaction, account: str, number: int, hashed: str) -> None:
+    place, previous = one(db, "SELECT place, hash FROM journal ORDER BY place DESC LIMIT 1") or (0, "")
+    line = link(previous, account, number, hashed)
+    db.rows("INSERT INTO journal VALUES (?, ?, ?, ?)", place + 1, account, number, line)
+
+
+def body_digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
 
 
 def link(previous: str, account: str, number: int, hashed: str) -> str:

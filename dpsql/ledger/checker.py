@@ -261,6 +261,13 @@ def read_record(record: str) -> tuple[Mechanism, ...]:
         raise error if isinstance(error, Unreadable) else Unreadable("the record is damaged") from error
 
 
+def relations(record: str) -> set[tuple[int, bool]]:
+    """The group sizes, and whether one unit is changed, for which the record's selection and picks were made."""
+    document = json.loads(record)
+    parts = [document[name] for name in ("selection", "weights") if name in document]
+    return {(_whole(part["group_size"]), _truth(part["change_one"])) for part in parts}
+
+
 def _only(part: Any, names: set[str], others: Set[str] = frozenset()) -> None:
     if not isinstance(part, dict) or not names <= part.keys() <= names | others:
         raise Unreadable("the record has names that are not known here, or lacks some")

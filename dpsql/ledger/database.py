@@ -27,7 +27,7 @@ CREATE TABLE version (
 CREATE TABLE release (
     id {serial}, plan TEXT NOT NULL, version INTEGER NOT NULL REFERENCES version,
     epsilon TEXT, rho TEXT NOT NULL, delta TEXT NOT NULL, mechanisms TEXT NOT NULL, errors TEXT NOT NULL,
-    rows_of TEXT NOT NULL, shape TEXT NOT NULL, at TEXT NOT NULL, holes {blob}, body {blob},
+    rows_of TEXT NOT NULL, shape TEXT NOT NULL, at TEXT NOT NULL, holes {blob}, body {blob}, digest TEXT,
     state TEXT NOT NULL DEFAULT 'paid' CHECK (state IN ('paid', 'bound', 'stored', 'void')),
     CHECK ((state = 'stored') = (body IS NOT NULL))
 );

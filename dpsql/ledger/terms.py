@@ -35,9 +35,15 @@ class Bookkeeper:
         head = self._head(account.name)
         if head.terms == account.terms:
             return head
-        if head.terms is not None and not account.terms.within(head.terms):
-            raise refuse_terms(account, head.terms)
+        if head.terms is not None:
+            less = account.terms.within(head.terms) and self._keeps_parent(account, head.terms)
+            if not less:
+                raise refuse_terms(account, head.terms)
         return self._recorded(account, head)
+
+    def _keeps_parent(self, account: Account, recorded: Terms) -> bool:
+        """Who leaves a parent has more to spend; who joins one has less."""
+        return recorded.parent in {None, *(payer.name for payer in self.payers(account))}
 
     def granted(self, account: Account) -> Entry | None:
         """The same, as the owner's act: whatever the terms were."""

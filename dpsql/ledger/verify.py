@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsql.errors import IntegrityError
-from dpsql.ledger import chain
+from dpsql.ledger import answers, chain
 from dpsql.ledger.base import Binding, Charge, Entry, Finding, Kind
 from dpsql.ledger.database import Row, Transaction, one
 from dpsql.ledger.units import read_loss
@@ -17,13 +17,31 @@ from dpsql.privacy.filters import NO_COST, NOTHING, Cost, add, cost_of, holds
 from dpsql.privacy.loss import total
 
 
-def verify(db: Transaction, ledger: str) -> Iterator[Finding]:
+def verify(db: Transaction, ledger: str, dataset: str) -> Iterator[Finding]:
     """All that was altered, as far as it can be told: an account's chain is read up to its first bad entry."""
     made_for = one(db, "SELECT unit, neighbors, group_size FROM ledger")
     binding = None if made_for is None else Binding(*made_for)
     for account in chain.accounts(db):
         yield from _chain(db, ledger, account, binding)
+        yield from _owed(db, account, dataset)
     yield from _journal(db)
+    yield from _bodies(db)
+
+
+def _owed(db: Transaction, account: str, dataset: str) -> Iterator[Finding]:
+    """What an account has paid for, the dataset has, and so has the account's parent.
+
+    Privacy: so the charges in the analysts' chains, for which they hold receipts, bear out the sums above them.
+    """
+    above = {dataset}
+    if (last := one(db, "SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", account)) is not None:
+        try:
+            above |= {chain.read_entry(last).terms.parent or dataset}
+        except IntegrityError:
+            return  # named before
+    for payer in sorted(above - {account}):
+        if answers.owed(db, account, payer):
+            yield Finding(payer, None, f'it has not paid for all that "{account}" has paid for')
 
 
 def _chain(db: Transaction, ledger: str, account: str, binding: Binding | None) -> Iterator[Finding]:
@@ -125,8 +143,14 @@ def _journal(db: Transaction) -> Iterator[Finding]:
     """The owner's chain has one line for each entry, in the order in which they were made."""
     found = db.rows("SELECT account, number, hash FROM entry")
     missing: dict[tuple[str, int], str] = {(account, number): hashed for account, number, hashed in found}
+    bodies: dict[int, str] = dict(db.rows("SELECT id, digest FROM release WHERE digest IS NOT NULL"))
     last, previous = 0, ""
     for place, account, number, line in chain.read_journal(db):
+        if account == chain.BODY:
+            if line != chain.link(previous, account, number, bodies.get(number, "")):
+                yield Finding(None, None, f"the body of release {number} is not the one that was stored first")
+            last, previous = place, line
+            continue
         hashed = missing.pop((account, number), None)
         if hashed is None:
             yield Finding(account, number, "the owner's chain has it, and the account's has not")
@@ -135,3 +159,14 @@ def _journal(db: Transaction) -> Iterator[Finding]:
         last, previous = place, line
     for account, number in missing:
         yield Finding(account, number, "it is missing in the owner's chain")
+
+
+def _bodies(db: Transaction) -> Iterator[Finding]:
+    """A release is drawn once: what was stored is there as it was, or was dropped by the owner."""
+    noted = {number for _, account, number, _ in chain.read_journal(db) if account == chain.BODY}
+    for id, state, digest, body in db.rows("SELECT id, state, digest, body FROM release ORDER BY id"):
+        found = None if body is None else chain.body_digest(bytes(body))
+        if (id in noted) != (digest is not None) or (found is not None and found != digest):
+            yield Finding(None, None, f"the body of release {id} is not the one that was stored first")
+        elif id in noted and state not in ("stored", "void"):
+            yield Finding(None, None, f"the body of release {id} was taken away, so that it would be drawn again")

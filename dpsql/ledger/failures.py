@@ -1,0 +1,35 @@
+"""Failed runs, counted against accounts.
+
+Privacy: each failure may tell one analyst which query failed, outside of (epsilon, delta); the count bounds how often
+(SOUNDNESS 10). Later successes do not lower it, or failures could be bought back; only the owner does.
+"""
+
+from __future__ import annotations
+
+from dpsql.errors import AccountSuspended
+from dpsql.ledger.database import Transaction, one
+
+
+def add(db: Transaction, names: set[str]) -> None:
+    for name in names:
+        db.rows("UPDATE account SET failures = failures + 1 WHERE name = ?", name)
+
+
+def count(db: Transaction, name: str) -> int:
+    row = one(db, "SELECT failures FROM account WHERE name = ?", name)
+    return 0 if row is None else int(row[0])
+
+
+def forget(db: Transaction, name: str) -> None:
+    db.rows("UPDATE account SET failures = 0 WHERE name = ?", name)
+
+
+def require_running(db: Transaction, name: str, most: int, dataset: str, dataset_most: int) -> None:
+    """The dataset's own limit is for what its analysts do; where it is the one that asks, it is an account."""
+    if count(db, name) >= most:
+        raise AccountSuspended(
+            f'the account "{name}" is suspended, because too many of its runs failed',
+            hint="Ask the owner: dpsql account resume SCHEMA NAME.",
+        )
+    if count(db, dataset) >= dataset_most:
+        raise AccountSuspended("the dataset is suspended", hint="Ask the owner: dpsql account resume SCHEMA dataset.")
