@@ -27,6 +27,7 @@ class Recent(Generic[_T]):
 
     def put(self, key: Hashable, value: _T) -> _T:
         self._values[key] = value
+        self._values.move_to_end(key)
         if len(self._values) > self._most:
             self._values.popitem(last=False)
         return value

@@ -378,6 +378,15 @@ class TestSchedule:
         register(schema, ledger, now=NOON)
         assert register(schema, ledger, now=NOON + timedelta(days=9)).version == 1
 
+    def test_a_version_of_an_unknown_time_is_before_any_schedule(self, folder):
+        """As one that a ledger has from before it kept times."""
+        schema, ledger = schema_of(folder), Memory()
+        assert register(schema, ledger).version == 1 and ledger.current_version().at is None
+        with pytest.raises(StaleData, match="by its schedule"):
+            check_unchanged(self.at(schema), ledger, 1, NOON)
+        assert register(self.at(schema), ledger, now=NOON).version == 2
+        assert register(self.at(schema), ledger, now=NOON).version == 2
+
     def test_changed_data_is_served_from_the_next_time_on_and_not_before(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
         register(schema, ledger, now=NOON)

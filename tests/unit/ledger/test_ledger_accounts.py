@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -122,11 +123,14 @@ class TestPolicies:
         ledger = make(*everyone.values(), dataset=dataset)
         ana = everyone["ana"]
         last = datetime(2025, 1, 2, 23, 59, tzinfo=UTC)
-        ledger.purchase(ana, ask("p"), SQL, last)
+        (claim,) = ledger.purchase(ana, ask("p"), SQL, last)
+        ledger.store(claim.release, b"rows")
+        assert ledger.served(ana, ask("p"), last) is not None
         for later in (last + timedelta(minutes=1), last + timedelta(days=400)):
             for plan in ("p", "q"):
-                with pytest.raises(AccessDenied, match=f'the account "{who}" expired on 2025-01-03'):
-                    ledger.purchase(ana, ask(plan), SQL, later)
+                for ask_for in (partial(ledger.purchase, ana, ask(plan), SQL), partial(ledger.served, ana, ask(plan))):
+                    with pytest.raises(AccessDenied, match=f'the account "{who}" expired on 2025-01-03'):
+                        ask_for(later)
 
 
 class TestTerms:
@@ -325,6 +329,15 @@ class TestOwnStored:
         assert ledger.own_stored(ANA, ["visits"], 2) == ledger.own_stored(EVE, ["visits"], 1) == ()
         assert ledger.own_stored(ANA, [], 1) == ()
         assert len(ledger.own_stored(ANA, ["visits", "patients"], 1)) == 2
+
+    def test_come_latest_first_by_her_own_charges(self, ledger: Books) -> None:
+        """Not by when a release was made, perhaps for others."""
+        by_plan = {plan: [replace(ask(plan)[0], rows="visits", shape=plan)] for plan in "pqr"}
+        for account, plans in ((BEN, "r"), (ANA, "qpr")):
+            for plan in plans:
+                (claim,) = ledger.purchase(account, by_plan[plan], SQL, NOW)
+                ledger.store(claim.release, plan.encode())
+        assert [own.shape for own in ledger.own_stored(ANA, ["visits"], 1)] == ["r", "p", "q"]
 
 
 class TestTheOwnersAnswers:

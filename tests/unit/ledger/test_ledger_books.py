@@ -308,6 +308,18 @@ class TestFailures:
         ledger.resume(ANA)
         ledger.purchase(ANA, [ask("q", laplace("1/100"))], Statement("a"), NOW)
 
+    def test_a_suspended_account_is_not_served_what_it_paid_for_either(self, ledger: Books) -> None:
+        paid = [ask("stored", laplace("1/100"))]
+        (claim,) = ledger.purchase(ANA, paid, Statement("a"), NOW)
+        ledger.store(claim.release, b"rows")
+        for _ in range(3):
+            self.fail(ledger, ANA, "p")
+        with pytest.raises(AccountSuspended, match='"ana"'):
+            ledger.served(ANA, paid, NOW)
+        ledger.resume(ANA)
+        served = ledger.served(ANA, paid, NOW)
+        assert served is not None and served[0].body == b"rows"
+
     def test_a_success_in_between_does_not_reset_the_count(self, ledger: Books) -> None:
         for plan in "pqr":
             self.fail(ledger, ANA, plan)
