@@ -169,6 +169,46 @@ def test_it_is_no_less_accurate_than_a_fresh_one(shop: Session) -> None:
     assert all(stderr <= expected for _, _, stderr, expected in told)
 
 
+def test_no_answer_worked_out_of_derived_cells_is_less_accurate(shop: Session) -> None:
+    """The two cells of an average share noise of the variance's three. Each alone would fit up to an epsilon of 0.57 of
+    the stored one, their sum, which is the count, up to half of it."""
+    shop.set("noise", "laplace")
+    asked(shop, "SELECT VAR_POP(qty) FROM orders", "2000")
+    counts = "SELECT COUNT(qty), SUM(qty) FROM orders"
+    assert asked(shop, counts, "990").loss == NO_LOSS
+    assert asked(shop, counts, "1100").loss.rho > 0
+
+
+def test_no_group_is_less_likely_to_be_shown(shop: Session) -> None:
+    """The stored noise is smaller, but for its delta a group needed more units to appear."""
+    cities = "SELECT city, COUNT(*) FROM orders GROUP BY city"
+    shop.set("noise", "laplace")
+    found = []
+    for epsilon, delta in (("1", "1e-6"), ("0.9", "1e-3")):
+        shop.set("delta", delta)
+        shop.set("epsilon", epsilon)
+        (release,) = shop.explain(cities).releases
+        found.append((release.bundles[0].stderr, release.units_to_appear))
+        assert shop.execute(cities).loss.rho > 0
+    (stored, keen), (fresh, keener) = found
+    assert stored < fresh and keen is not None and keener is not None and keen > keener
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_most_accurate_release_is_read_whenever_it_was_bought(order: tuple[int, int], shop: Session) -> None:
+    """Each of the two tells it alone."""
+    bought = [(GROUPED, "500"), ("SELECT region, COUNT(*), SUM(age) FROM people GROUP BY region", "2000")]
+    receipts, read = {}, []
+    for place in order:
+        shop.set("derive", "off")
+        receipts[place] = asked(shop, *bought[place]).receipts
+        shop.set("derive", "on")
+        answer = asked(shop, TOTAL, COARSE)
+        assert answer.loss == NO_LOSS
+        read.append(answer.receipts)
+    assert read == [receipts[order[0]], receipts[1]] and receipts[0] != receipts[1]
+
+
 def test_derive_is_a_setting(shop: Session) -> None:
     asked(shop, PEOPLE, FINE)
     shop.execute("SET derive = off")

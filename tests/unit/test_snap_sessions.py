@@ -81,3 +81,14 @@ def test_a_statement_that_rounds_the_time_itself_is_the_same_question(session: S
     session.execute("SELECT COUNT(*) FROM orders WHERE made < now()")
     again = session.execute("SELECT COUNT(*) FROM orders WHERE made < date_trunc('hour', now())")
     assert again.loss.rho == 0 and again.notices == () and session.budget().charges == 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_remembered_answer_has_the_notices_of_its_own_statement(first: int, session: Session) -> None:
+    """The same releases make the same rows; which times were rounded is said of the statement that was asked."""
+    sql = "SELECT COUNT(*) FROM orders WHERE made < TIMESTAMP '2023-05-01 10:{:02}:00'"
+    spellings = [(sql.format(0), False), (sql.format(20), True)]
+    for statement, rounded in (*[spellings[first]] * 3, spellings[1 - first]):
+        answer = session.execute(statement)
+        assert any("rounded to 1 hour" in notice for notice in answer.notices) == rounded
+    assert session.budget().charges == 1

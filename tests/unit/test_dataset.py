@@ -1,0 +1,31 @@
+"""Opening a schema: what the owner asked for is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+from support.shop import DATA, SCHEMA, Silence
+
+from dpsql.dataset import open_dataset, register_changed
+from dpsql.session import Session
+
+
+def test_answers_past_their_retention_are_dropped_when_the_schema_is_opened(tmp_path: Path) -> None:
+    """Those of data versions before the last: one that was charged long ago, and not one of today."""
+    path = tmp_path / "shop.yaml"
+    path.write_text(SCHEMA + "answers: {retention: 30 days}\n", encoding="utf-8")
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.execute(DATA)
+    dataset = open_dataset(path)
+    session = Session(dataset, sampler=Silence())
+    long_ago = session.clock().replace(year=2001)
+    session.execute("SELECT COUNT(*) FROM people")
+    session.clock = lambda: long_ago
+    session.execute("SELECT COUNT(*) FROM orders")
+    assert [one.state for one in dataset.ledger.answers()] == ["stored", "stored"]
+    dataset.close()
+    assert register_changed(path) == 2
+    dataset = open_dataset(path)
+    assert [one.state for one in dataset.ledger.answers()] == ["stored", "void"]
+    dataset.close()

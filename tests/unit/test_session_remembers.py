@@ -1,0 +1,43 @@
+"""Which answers a session remembers, to make them once of the same releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.shop import open_shop
+
+from dpsql import session as session_module
+from dpsql.post import sandbox
+from dpsql.session import Session
+
+BY_REGION = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"
+
+
+@pytest.fixture()
+def shop(tmp_path: Path) -> Iterator[Session]:
+    session, reference = open_shop(tmp_path)
+    yield session
+    session.dataset.close()
+    reference.close()
+
+
+@pytest.mark.parametrize(("most", "times"), [(3, 4), (4, 2)])
+def test_no_answer_of_more_rows_is_remembered(
+    most: int, times: int, shop: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    run = sandbox.run
+    monkeypatch.setattr(session_module.sandbox, "run", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
+    monkeypatch.setattr(session_module, "KEPT_ROWS", most)
+    assert [len(shop.execute(BY_REGION).rows) for _ in range(4)] == [4] * 4
+    assert len(made) == times, "once when it is bought, and once to be remembered"
+
+
+def test_what_a_catalog_says_beside_a_release_is_read_each_time(shop: Session) -> None:
+    sql = "SELECT setting, (SELECT COUNT(*) FROM people) AS n FROM pg_settings WHERE name = 'application_name'"
+    for name in ("psql", "psql", "psql", "another"):
+        shop.execute(f"SET application_name = '{name}'")
+        assert shop.execute(sql).rows == [(name, 240)]
+    assert shop.budget().charges == 1
