@@ -15,6 +15,7 @@ from support.shop import Silence
 from dpsql.accuracy import half_width, missed, noise_of
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import BudgetExceeded, InvalidParameter
+from dpsql.pilot import aims_of
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.sampling import Integers
 from dpsql.session import Session
@@ -121,6 +122,23 @@ def test_a_pilot_is_charged_first_and_then_the_statement(ana: Session) -> None:
     pilot, real = dataset_entries(ana)
     assert answer.loss.rho == pilot + real and real > pilot > 0
     assert answer.settings is not None and answer.settings.epsilon > Fraction("0.5")
+
+
+def test_the_receipts_are_those_of_the_pilot_and_of_the_statement(ana: Session) -> None:
+    sql = option("max_relative_error = 0.2", BY_VIP)
+    answer = ana.execute(sql)
+    pilot, real = (entry.receipt for entry in ana.dataset.ledger.entries("ana") if entry.charges)
+    assert answer.receipts == (pilot, real) == ana.execute(sql).receipts
+
+
+def test_a_pilot_that_is_rounded_is_known_less_exactly(ana: Session) -> None:
+    """A count of 240 that is shown may have been 239.5 before it was rounded."""
+    pilot = ana.compiled(option("max_relative_error = 0.05"))
+    aims = aims_of(pilot, ana.execute(COUNT))
+    recipe = pilot.tables[0].measures[0].recipe
+    assert aims is not None and isinstance(recipe, Linear)
+    half = half_width(noise_of(recipe, pilot.steps[0].calibrated), Fraction(1, 40)) + Fraction(1, 2)
+    assert [most for _, most in aims.errors] == [Fraction(5, 100) * (240 - half)]
 
 
 def dataset_entries(session: Session) -> list[Fraction]:
