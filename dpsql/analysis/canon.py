@@ -2,7 +2,8 @@
 
 Only rewritings that hold for every row, NULL included: AND and OR flattened, sorted and without repeats;
 comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN, `AND` of `<>` to NOT IN; NOT pushed down; whole numbers
-`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type.
+`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type. What is said
+of truth is in `truth`, the order and names of sources in `sources`, sub-selects that only name rows in `inline`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from dpsql.analysis.inline import inline_projects
+from dpsql.analysis.sources import ordered, renamed, settled
+from dpsql.analysis.truth import folded, where_true
 from dpsql.plan.expr import (
     FALSE,
     TRUE,
@@ -32,8 +35,6 @@ from dpsql.plan.expr import (
     Not,
     Or,
     Quantise,
-    conjunction,
-    conjuncts,
 )
 from dpsql.plan.measures import (
     CountDistinctUnits,
@@ -69,9 +70,9 @@ from dpsql.plan.relations import (
     UnitWindow,
 )
 from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, measure_args
-from dpsql.types import integer_range
+from dpsql.types import BIGINT, integer_range
 
-VERSION = 1
+VERSION = 2
 """Part of every key: stored releases of another form are not mistaken for this one's."""
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -80,20 +81,43 @@ _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 def canonicalise(aggregate: Aggregate) -> Aggregate:
     """The same question in its one spelling. This plan is rewritten, run and stored, so equal texts are equal plans."""
 
-    def change(node: Rows) -> Rows:
-        if isinstance(node, Filter) and isinstance(node.input, Filter):
-            merged = (*conjuncts(node.input.condition), *conjuncts(node.condition))
-            return Filter(node.input.input, canonical(conjunction(merged)))
-        return map_node_exprs(node, canonical)
-
     aggregate = inline_projects(aggregate)
+    rows = map_rows(aggregate.input, lambda node: _canonical_node(settled(node)))
+    aggregate = renamed(replace(aggregate, input=ordered(rows, canonical_plan)))
     keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
-    measures = tuple(map_measure(measure, canonical) for measure in aggregate.measures)
-    return Aggregate(map_rows(aggregate.input, change), keys, measures, aggregate.sets)
+    measures = tuple(map(_canonical_measure, aggregate.measures))
+    return Aggregate(map_rows(aggregate.input, _canonical_node), keys, measures, aggregate.sets)
+
+
+def _canonical_node(node: Rows) -> Rows:
+    if isinstance(node, Filter):
+        condition = canonical_condition(node.condition)
+        return node.input if condition == TRUE else Filter(node.input, condition)
+    if isinstance(node, Join):  # also of outer joins: a row meets those for which the condition is true
+        return replace(node, condition=canonical_condition(node.condition))
+    return map_node_exprs(node, canonical)
 
 
 def canonical(expr: Expr) -> Expr:
     return map_expr(expr, _simplified)
+
+
+def canonical_condition(expr: Expr) -> Expr:
+    """For the same rows true; false or NULL for the others."""
+    return where_true(canonical(expr), _simplified)
+
+
+def _canonical_measure(measure: Measure) -> Measure:
+    if isinstance(measure, CountDistinctUnits):
+        return map_measure(measure, canonical_condition)
+    measure = map_measure(measure, canonical)
+    if isinstance(measure, CountValues) and isinstance(measure.arg, Case) and len(measure.arg.branches) == 1:
+        ((when, then),) = measure.arg.branches
+        nothing = Literal(None, measure.arg.type)
+        if isinstance(then, Literal) and then.value is not None and measure.arg.otherwise == nothing:
+            # Only whether it is NULL is counted.
+            return replace(measure, arg=Case(((when, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT))
+    return measure
 
 
 def canonical_expr(expr: Expr) -> str:
@@ -101,7 +125,7 @@ def canonical_expr(expr: Expr) -> str:
 
 
 def canonical_measure(measure: Measure) -> str:
-    args = ",".join(canonical_expr(arg) for arg in measure_args(measure))
+    args = ",".join(_text(arg) for arg in measure_args(_canonical_measure(measure)))
     return f"{_function(measure)}({args})"
 
 
@@ -191,12 +215,12 @@ def _window(node: UnitWindow) -> str:
 
 
 def _aggregate(node: Aggregate) -> str:
-    keys = ",".join(sorted(canonical_expr(key.expr) for key in node.keys))
-    measures = ",".join(sorted(canonical_measure(measure) for measure in node.measures))
+    """In the plan's own order: a stored release is read by the names of its keys and the places of its cells."""
+    keys = ",".join(f"{key.name}={canonical_expr(key.expr)}" for key in node.keys)
+    measures = ",".join(canonical_measure(measure) for measure in node.measures)
     if not node.sets:
         return f"{keys};{measures}"
-    texts = {key.name: canonical_expr(key.expr) for key in node.keys}
-    sets = "|".join(",".join(sorted(texts[name] for name in names)) for names in node.sets)
+    sets = "|".join(",".join(sorted(names)) for names in node.sets)
     return f"{keys};{measures};{sets}"
 
 
@@ -214,8 +238,12 @@ def _merged(node: Filter) -> tuple[str, tuple[Expr, ...]]:
 
 def _simplified(expr: Expr) -> Expr:
     """One step at the top of an expression whose parts are canonical; what has no rule stays as it is."""
+    if isinstance(expr, Compare | InList) and (shorter := folded(expr)) is not None:
+        return _simplified(shorter)
     if isinstance(expr, Compare):
         return _compare(expr)
+    if isinstance(expr, Case):
+        return replace(expr, branches=tuple((where_true(when, _simplified), then) for when, then in expr.branches))
     if isinstance(expr, And):
         return _excluded(_connected(And, expr.args))
     if isinstance(expr, Or):
@@ -248,6 +276,8 @@ def _connected(kind: Callable[[tuple[Expr, ...]], And | Or], args: tuple[Expr, .
     for arg in args:
         nested = isinstance(arg, And | Or) and type(arg) is kind
         flat += arg.args if nested and isinstance(arg, And | Or) else [arg]
+    if kind is Or and TRUE in flat:  # x AND FALSE stays: what x says of its columns is still of use
+        return TRUE
     neutral = TRUE if kind is And else FALSE
     parts = {_text(part): part for part in flat if part != neutral}
     ordered = tuple(parts[text] for text in sorted(parts))
@@ -316,8 +346,8 @@ def _negated(arg: Expr) -> Expr:
         return _in_lists(_connected(Or, tuple(_negated(part) for part in arg.args)))
     if isinstance(arg, Or):
         return _excluded(_connected(And, tuple(_negated(part) for part in arg.args)))
-    if isinstance(arg, Literal) and isinstance(arg.value, bool):
-        return Literal(not arg.value, arg.type)
+    if isinstance(arg, Literal):
+        return arg if arg.value is None else Literal(not arg.value, arg.type)
     return Not(arg)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from dpsql.analysis.asked import asked_in_order
 from dpsql.analysis.canon import canonical_expr, canonical_measure
 from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.plan.expr import Expr
@@ -82,8 +83,7 @@ class ReleaseBlock:
         self.errors: tuple[ErrorBar | None, ...] = ()
         self.outputs: tuple[Output, ...] = ()
         self.post = self._post_select(top)
-        keys = sorted(self._keys, key=canonical_expr)
-        measures = [self._measures[text] for text in sorted(self._measures)]
+        keys, measures = asked_in_order(relation.node, self._keys, self._measures.values(), self._parts is None)
         self.columns = self._refer.columns(self.post, keys, measures)
         self.errors = self._error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 
+import duckdb
 import pytest
 from support.shop import open_shop
 
@@ -13,13 +15,20 @@ from dpsql.compile import Compiled, compile_query
 from dpsql.session import Session
 from dpsql.settings import change
 
+Shop = tuple[Session, duckdb.DuckDBPyConnection]
+
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     session, reference = open_shop(Path(tmp_path_factory.mktemp("shop")))
-    yield session
+    yield session, reference
     session.dataset.close()
     reference.close()
+
+
+@pytest.fixture(scope="module")
+def session(shop: Shop) -> Session:
+    return shop[0]
 
 
 def compiled(session: Session, sql: str) -> Compiled:
@@ -31,6 +40,7 @@ def hashes(session: Session, sql: str) -> tuple[str, ...]:
 
 
 COUNT = "SELECT COUNT(*) FROM orders WHERE "
+JOINED, TURNED = "SELECT COUNT(*) FROM orders o ", "SELECT COUNT(*) FROM people p JOIN orders o "
 SAME = [
     ["SELECT COUNT(*) FROM orders", "select count(*) from Orders", "SELECT COUNT(1) AS n FROM orders AS o",
      "SELECT COUNT(*) + 1 FROM public.orders", "SELECT COUNT(*) FROM orders HAVING COUNT(*) > 3",
@@ -47,6 +57,12 @@ SAME = [
     [COUNT + "qty <> 1 AND paid", COUNT + "paid AND NOT qty IN (1)", COUNT + "qty <> 1 AND paid AND qty <> 1"],
     [COUNT + "kind = 'web'", COUNT + "kind IN ('web')", COUNT + "'web' = kind", COUNT + "NOT kind <> 'web'"],
     [COUNT + "(paid AND qty > 1) AND kind = 'web'", COUNT + "kind = 'web' AND (qty > 1 AND paid)"],
+    [COUNT + "paid", COUNT + "paid IS TRUE", COUNT + "paid = TRUE", COUNT + "paid <> FALSE", COUNT + "1 = 1 AND paid"],
+    [COUNT + "NOT paid", COUNT + "paid IS FALSE", COUNT + "paid = FALSE", COUNT + "paid <> TRUE AND 'a' <> 'b'"],
+    [COUNT + "paid IS NOT TRUE", COUNT + "NOT (paid IS TRUE)", COUNT + "NOT COALESCE(paid, FALSE)"],
+    [JOINED + "JOIN people p ON o.uid = p.uid WHERE vip AND paid", TURNED + "ON o.uid = p.uid WHERE paid AND vip",
+     JOINED + "JOIN people p ON o.uid = p.uid AND vip AND paid", TURNED + "ON vip IS TRUE AND p.uid = o.uid WHERE paid",
+     "SELECT COUNT(*) FROM people p, orders o WHERE p.uid = o.uid AND paid AND vip"],
     ["SELECT SUM(amount + qty) FROM orders", "SELECT SUM(qty + amount) FROM orders"],
     ["SELECT kind, city, COUNT(*) FROM orders GROUP BY kind, city", "SELECT COUNT(*) FROM orders GROUP BY city, kind",
      "SELECT city, kind, COUNT(*) FROM orders GROUP BY 1, 2", "SELECT kind, city, COUNT(*) FROM orders GROUP BY ALL",
@@ -98,9 +114,18 @@ SELECT COUNT(*) FROM orders WHERE qty IS NULL
 SELECT COUNT(*) FROM orders WHERE qty IS NOT NULL
 SELECT COUNT(*) FROM orders WHERE paid
 SELECT COUNT(*) FROM orders WHERE NOT paid
-SELECT COUNT(*) FROM orders WHERE paid IS TRUE
 SELECT COUNT(*) FROM orders WHERE paid IS NOT TRUE
-SELECT COUNT(*) FROM orders WHERE paid IS FALSE
+SELECT COUNT(*) FROM orders WHERE paid IS NOT FALSE
+SELECT COUNT(*) FROM orders WHERE paid IS NOT NULL
+SELECT COUNT(*) FROM orders WHERE 1 = 0
+SELECT COUNT(*) FROM orders WHERE NOT (paid AND qty IS NULL)
+SELECT COUNT(*) FROM orders WHERE NOT ((paid IS TRUE) AND qty IS NULL)
+SELECT COUNT(*) FILTER (WHERE paid) FROM orders
+SELECT SUM(CASE WHEN paid THEN 1 ELSE 0 END) FROM orders
+SELECT SUM(CASE WHEN paid THEN 1 END) FROM orders
+SELECT COUNT(CASE WHEN paid THEN qty END) FROM orders
+SELECT COUNT(CASE WHEN paid THEN 1 ELSE 0 END) FROM orders
+SELECT SUM(1) FROM orders
 SELECT COUNT(*) FROM orders WHERE paid AND qty > 3
 SELECT COUNT(*) FROM orders WHERE paid OR qty > 3
 SELECT COUNT(*) FROM orders WHERE paid AND qty > 3 AND amount > 3
@@ -149,6 +174,10 @@ SELECT COUNT(*) FROM orders o LEFT JOIN people p ON o.uid = p.uid
 SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid
 SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid AND o.qty > 3
 SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid WHERE o.qty > 3
+SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid AND p.vip
+SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid WHERE p.vip
+SELECT COUNT(*) FROM people p JOIN orders o ON o.uid = p.uid AND p.vip
+SELECT COUNT(*) FROM people p JOIN orders o ON o.uid = p.uid AND o.qty = p.age
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND b.qty > 4
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND a.amount > b.qty
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > b.qty
@@ -172,6 +201,19 @@ def test_no_two_questions_are_one(session: Session) -> None:
         (plan,) = hashes(session, sql)
         assert plan not in found, f"{sql!r} is taken for {found.get(plan)!r}"
         found[plan] = sql
+
+
+@pytest.mark.parametrize("sql", dict.fromkeys([*(sql for spellings in SAME for sql in spellings), *DIFFERENT]))
+def test_the_stored_answer_is_that_of_the_statement(shop: Shop, sql: str) -> None:
+    """Whatever spelling was paid for, each has the answer that the engine gives to its own text."""
+    session, reference = shop
+    theirs = sorted(map(numbers, reference.execute(sql.replace("public.", "")).fetchall()), key=repr)
+    ours = sorted(map(numbers, session.execute(sql).rows), key=repr)
+    assert ours == [tuple(pytest.approx(v) if isinstance(v, float) else v for v in row) for row in theirs]
+
+
+def numbers(row: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(float(value) if isinstance(value, Decimal) else value for value in row)
 
 
 def test_near_misses_are_paid_apart(session: Session) -> None:

@@ -75,6 +75,38 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
         COUNT + "city = ANY (ARRAY['Rome', 'Oslo'])",
     ),
     COUNT + "paid IS NOT TRUE": (COUNT + "NOT (paid IS TRUE)",),
+    # conditions that say nothing, and what is compared with TRUE and FALSE
+    "SELECT COUNT(*), SUM(qty) FROM orders": (
+        "SELECT COUNT(*), SUM(qty) FROM orders WHERE TRUE",
+        "SELECT COUNT(*), SUM(qty) FROM orders WHERE 1 = 1",
+        "SELECT COUNT(*), SUM(qty) FROM orders WHERE 'a' <> 'b' AND 2 > 1 AND NOT FALSE",
+        "SELECT COUNT(*), SUM(qty) FROM orders WHERE paid OR 1 IN (1, 2)",
+    ),
+    COUNT + "paid": (
+        COUNT + "1=1 AND paid",
+        COUNT + "paid = TRUE",
+        COUNT + "TRUE = paid AND TRUE",
+        COUNT + "paid <> FALSE",
+        COUNT + "paid IS TRUE",
+        COUNT + "paid IN (TRUE)",
+        COUNT + "NOT (paid = FALSE)",
+        COUNT + "COALESCE(paid, FALSE)",
+        COUNT + "(paid IS TRUE) = TRUE",
+    ),
+    COUNT + "NOT paid AND qty > 3": (
+        COUNT + "paid = FALSE AND qty > 3",
+        COUNT + "paid IS FALSE AND qty > 3",
+        COUNT + "qty > 3 AND paid <> TRUE",
+    ),
+    "SELECT COUNT(*) FILTER (WHERE paid) FROM orders": (
+        "SELECT COUNT(*) FILTER (WHERE paid IS TRUE AND 1 = 1) FROM orders",
+        "SELECT COUNT(CASE WHEN paid = TRUE THEN 1 END) FROM orders",
+        "SELECT COUNT(CASE WHEN paid THEN 'yes' ELSE NULL END) FROM orders",
+        "SELECT COUNT_IF(paid) FROM orders",
+    ),
+    "SELECT COUNT(DISTINCT uid) FILTER (WHERE paid) FROM orders": (
+        "SELECT COUNT(DISTINCT uid) FILTER (WHERE paid IS TRUE) FROM orders",
+    ),
     # what is above the same aggregates
     KINDS: (
         KINDS + " HAVING COUNT(*) > 10",
@@ -99,6 +131,23 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
         "SELECT p.region, COUNT(*) FROM orders AS o INNER JOIN people AS p ON p.uid = o.uid GROUP BY p.region",
         "SELECT region, COUNT(*) FROM orders JOIN people USING (uid) GROUP BY region",
         "SELECT region, COUNT(*) FROM orders, people WHERE people.uid = orders.uid GROUP BY region",
+    ),
+    # the order of sources, and where their conditions stand
+    "SELECT region, kind, COUNT(*) FROM orders o JOIN people p ON o.uid = p.uid WHERE p.vip AND o.qty > 3 "
+    "GROUP BY region, kind": (
+        "SELECT region, kind, COUNT(*) FROM people p JOIN orders o ON o.uid = p.uid WHERE p.vip AND o.qty > 3 "
+        "GROUP BY region, kind",
+        "SELECT kind, region, COUNT(*) FROM people JOIN orders USING (uid) WHERE qty > 3 AND vip = TRUE GROUP BY 1, 2",
+        "SELECT region, kind, COUNT(*) FROM people p, orders o WHERE p.vip AND o.qty > 3 AND p.uid = o.uid "
+        "GROUP BY region, kind",
+        "SELECT region, kind, COUNT(*) FROM orders o JOIN people p ON o.uid = p.uid AND p.vip AND o.qty > 3 "
+        "GROUP BY region, kind",
+        "SELECT region, kind, COUNT(*) FROM people p JOIN orders o ON o.uid = p.uid AND p.vip WHERE o.qty > 3 "
+        "GROUP BY region, kind",
+    ),
+    "SELECT COUNT(*) FROM orders o JOIN people p ON o.uid = p.uid WHERE o.qty < p.age": (
+        "SELECT COUNT(*) FROM orders o JOIN people p ON o.uid = p.uid AND o.qty < p.age",
+        "SELECT COUNT(*) FROM people p JOIN orders o ON p.age > o.qty AND o.uid = p.uid",
     ),
     # one aggregate in several words
     "SELECT COUNT(*) FROM orders WHERE kind = 'web' AND qty IS NOT NULL": (
@@ -129,6 +178,19 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def test_another_spelling_costs_nothing(first: str, second: str, session: Session) -> None:
     session.execute(first)
     assert session.execute(second).loss == NO_LOSS
+
+
+def test_keys_and_sums_keep_their_places(session: Session) -> None:
+    """An alias sorts otherwise than the column behind it: what was stored must still be read as what it is."""
+    joined = "orders JOIN people USING (uid)"
+    plain = session.execute(f"SELECT region, kind, SUM(qty), SUM(age) FROM {joined} GROUP BY 1, 2 ORDER BY 1, 2")
+    for order in ("region kind qty age", "region kind age qty", "kind region qty age"):
+        names = dict(zip(order.split(), "abxy", strict=True))
+        renamed = ", ".join(f"{name} AS {alias}" for name, alias in names.items())
+        asked = f"{names['region']}, {names['kind']}, SUM({names['qty']}), SUM({names['age']})"
+        rows = f"(SELECT {renamed} FROM {joined}) AS t"
+        again = session.execute(f"SELECT {asked} FROM {rows} GROUP BY a, b ORDER BY 1, 2")
+        assert (again.loss, again.rows) == (NO_LOSS, plain.rows)
 
 
 def test_there_are_enough_spellings() -> None:

@@ -65,8 +65,8 @@ Aggregate
 SELECT AVG(x.n), AVG(x.m) FROM patients p CROSS JOIN LATERAL (SELECT COUNT(*) AS n, MAX(v.nights) AS m FROM visits v WHERE v.patient_id = p.patient_id) x
 ---- plan
 Aggregate
-  - mean m
   - mean n
+  - mean m
   Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count, n, m = measure_2
     Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count, n = count
       Project patient_id, birth_year, sex, insured, weight, key, measure, measure_2, count = coalesce(measure, 0)
@@ -163,9 +163,9 @@ SELECT AVG(s), AVG(m) FROM (SELECT patient_id, STDDEV(cost) AS s, MEDIAN(cost) A
 ---- rewritten
 Gather
   Sum
-    - c1_above, c1_below: moments of x1 in steps of 1/4096, 0 to 20480000
-    - c2_above, c2_below: moments of x2 in steps of 1/8192, 0 to 30720000
-    Project x1 = measure_2, x2 = measure
+    - c1_above, c1_below: moments of x1 in steps of 1/8192, 0 to 30720000
+    - c2_above, c2_below: moments of x2 in steps of 1/4096, 0 to 20480000
+    Project x1 = measure, x2 = measure_2
       Each by the unit, patient_id_2 = patient_id
         - measure = stddev_samp(cost in steps of 1/2, 0 to 10000)
         - measure_2 = median(finite(cost))
@@ -173,6 +173,6 @@ Gather
           - patient_id, bigint, id
           - cost, double [0, 5000], grid 1/2
 ---- privacy
-c1_above, c1_below: l1 20480000, l2² 419430400000000, linf 20480000; grid 1/4096; gaussian 1.44143e+08; rho 0.0100936, delta 0
-c2_above, c2_below: l1 30720000, l2² 943718400000000, linf 30720000; grid 1/8192; gaussian 2.16214e+08; rho 0.0100936, delta 0
+c1_above, c1_below: l1 30720000, l2² 943718400000000, linf 30720000; grid 1/8192; gaussian 2.16214e+08; rho 0.0100936, delta 0
+c2_above, c2_below: l1 20480000, l2² 419430400000000, linf 20480000; grid 1/4096; gaussian 1.44143e+08; rho 0.0100936, delta 0
 loss: rho 0.0201871, delta 0

@@ -203,15 +203,16 @@ Gather
     - rows: rows
     Weigh each unit as at most 4 rows, l2 norm
       Project
-        Join inner on (2024-03-01 12:00:00 <= last) and (person_3 = who_2), units equated
-          Project who_2 = person, last = at
-            Filter 1 <= seconds
-              Scan calls (unit person)
-                - person, bigint, id
-                - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
-                - seconds, integer [0, 600]
+        Join inner on person_2 = who_2, units equated
+          Filter 2024-03-01 12:00:00 <= last
+            Project who_2 = person, last = at
+              Filter 1 <= seconds
+                Scan calls (unit person)
+                  - person, bigint, id
+                  - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
+                  - seconds, integer [0, 600]
           Scan people (unit person, one row per unit)
-            - person_3 = person, bigint, id
+            - person_2 = person, bigint, id
 ---- notices
 times compared with calls.at were rounded to 1 hour
 
@@ -307,9 +308,9 @@ Gather
                 - person, bigint, id
                 - at, timestamp [2024-01-01 00:00:00, 2024-12-31 00:00:00]
             Project person_6 = person_4, paid_4 = paid_3
-              Project person_4 = person_3, paid_3 = cast(paid_2 as timestamp)
+              Project person_4 = person_2, paid_3 = cast(paid_2 as timestamp)
                 Scan calls (unit person)
-                  - person_3 = person, bigint, id
+                  - person_2 = person, bigint, id
                   - paid_2 = paid, timestamptz
 ---- notices
 times compared with calls.at were rounded to 1 day

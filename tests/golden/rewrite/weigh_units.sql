@@ -87,11 +87,11 @@ Gather by k1 text
     Weigh each unit as at most 8 rows, l2 norm
       Project k1 = sex
         Join inner on patient_id = patient_id_2, units equated
-          Scan visits (unit patient_id)
-            - patient_id, bigint, id
           Scan patients (unit patient_id, one row per unit)
-            - patient_id_2 = patient_id, bigint, id
+            - patient_id, bigint, id
             - sex, text of 'f', 'm', 'x', NULL is a group
+          Scan visits (unit patient_id)
+            - patient_id_2 = patient_id, bigint, id
 ---- privacy
 rows: l1 524288, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0

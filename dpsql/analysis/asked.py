@@ -1,0 +1,31 @@
+"""Keys and measures in the order of their texts in the canonical plan, where aliases and the order of sources are gone.
+
+    SELECT a, b … FROM (SELECT region AS a, kind AS b …)  →  kind, region: as for  SELECT region, kind …
+
+A stored release is read by the names of its keys (k1, k2, …) and the places of its measures, so spellings of one
+question must agree on them; where they do not, the text of the plan tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dpsql.analysis.canon import canonical_expr, canonical_measure, canonicalise
+from dpsql.plan.expr import Expr
+from dpsql.plan.measures import Measure
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import Named, Rows
+
+
+def asked_in_order(
+    rows: Rows, keys: list[Expr], measures: Iterable[Measure], of_rows: bool
+) -> tuple[list[Expr], list[Measure]]:
+    """`of_rows`: the measures read these rows, and not what is still to be made of them."""
+    found = sorted(measures, key=canonical_measure)
+    named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
+    plan = canonicalise(Aggregate(rows, named, tuple(found) if of_rows else ()))
+    places = sorted(range(len(keys)), key=lambda place: canonical_expr(plan.keys[place].expr))
+    if of_rows:
+        order = sorted(range(len(found)), key=lambda place: canonical_measure(plan.measures[place]))
+        found = [found[place] for place in order]
+    return [keys[place] for place in places], found

@@ -1,0 +1,179 @@
+"""The sources of a question in one order, under one set of names, with what is said of them in one place.
+
+    FROM people p JOIN orders o ON o.uid = p.uid AND p.vip
+        →  FROM orders JOIN people ON orders.uid = people.uid WHERE people.vip
+
+Inner joins only. They give the same rows in either order, and a condition of theirs keeps the rows that WHERE would
+keep. Equalities that span a join stay its condition, as the binder has it: they tell how many rows may meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import (
+    Expand,
+    Field,
+    Filter,
+    Join,
+    Mark,
+    Named,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetOperation,
+    Table,
+    UnitWindow,
+    is_public,
+    row_fields,
+)
+from dpsql.plan.walk import columns_of, map_expr, map_measure, map_node_exprs, map_rows, walk_rows
+
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+
+def settled(node: Rows) -> Rows:
+    """One node whose inputs are settled: filters stand above inner joins, and equalities across one within it."""
+    if isinstance(node, Join) and node.is_inner:
+        (left, ours), (right, theirs) = _peeled(node.left), _peeled(node.right)
+        bare = replace(node, left=left, right=right, condition=TRUE)
+        return _placed(bare, (*ours, *theirs, *conjuncts(node.condition)))
+    if isinstance(node, Filter):
+        rows, below = _peeled(node.input)
+        return _placed(rows, (*below, *conjuncts(node.condition)))
+    return node
+
+
+def _peeled(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
+    parts: tuple[Expr, ...] = ()
+    while isinstance(node, Filter):
+        parts = (*conjuncts(node.condition), *parts)
+        node = node.input
+    return node, parts
+
+
+def _placed(rows: Rows, parts: Iterable[Expr]) -> Rows:
+    kept: list[Expr] = []
+    for part in parts:
+        spanned = _within(rows, part) if isinstance(part, Compare) and part.op == "=" else None
+        if spanned is not None:
+            rows = spanned
+        elif part != TRUE:
+            kept.append(part)
+    return Filter(rows, conjunction(tuple(kept))) if kept else rows
+
+
+def _within(node: Rows, part: Expr) -> Rows | None:
+    """The rows with the condition in the inner join that it spans; None where it spans none."""
+    if not isinstance(node, Join) or not node.is_inner:
+        return None
+    read = columns_of(part)
+    left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
+    if read <= left:
+        inner = _within(node.left, part)
+        return None if inner is None else replace(node, left=inner)
+    if read <= right:
+        inner = _within(node.right, part)
+        return None if inner is None else replace(node, right=inner)
+    known = tuple(known for known in conjuncts(node.condition) if known != TRUE)
+    return replace(node, condition=conjunction((*known, part)))
+
+
+# --- order -----------------------------------------------------------------------------------------------------------
+
+
+def ordered(node: Rows, text: Callable[[Rows], str]) -> Rows:
+    """The two private sides of an inner join in the order of their texts, below joins with public rows and filters.
+
+    Stability: the ids of both sides are equated in the SQL that runs, so either side's is the result's. Three sides and
+    more stay as they are: how many rows of a unit meet is worked out from left to right.
+    """
+    if isinstance(node, Filter):
+        return replace(node, input=ordered(node.input, text))
+    if not isinstance(node, Join) or not node.is_inner or is_public(node.left):
+        return node
+    if is_public(node.right):
+        return replace(node, left=ordered(node.left, text))
+    if any(isinstance(side, Join) and side.is_inner for side in (node.left, node.right)):
+        return node
+    if text(renamed_rows(node.right)) < text(renamed_rows(node.left)):
+        return replace(node, left=node.right, right=node.left)
+    return node
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def renamed(aggregate: Aggregate) -> Aggregate:
+    """The columns of tables by their own names, numbered in the order of the plan where several have one name."""
+    names = _names(aggregate.input)
+
+    def said(expr: Expr) -> Expr:
+        return _said(expr, names)
+
+    keys = tuple(Named(key.name, said(key.expr)) for key in aggregate.keys)
+    measures = tuple(map_measure(measure, said) for measure in aggregate.measures)
+    return replace(aggregate, input=_under(aggregate.input, names), keys=keys, measures=measures)
+
+
+def renamed_rows(node: Rows) -> Rows:
+    return _under(node, _names(node))
+
+
+def _names(rows: Rows) -> dict[str, str]:
+    """New names of the columns of tables; all other names, those of holes among them, stay and are not given twice."""
+    nodes = list(walk_rows(rows))
+    tables = [node for node in nodes if isinstance(node, Table | PublicTable)]
+    columns = [(declared, field.name) for table in tables for declared, field in table.columns]
+    old = {name for _, name in columns}
+    taken = {f.name.lower() for node in nodes for f in row_fields(node) if f.name not in old}
+    names: dict[str, str] = {}
+    for declared, name in columns:
+        base = "column" + declared if declared.startswith("_") else declared
+        chosen, number = base, 1
+        while chosen.lower() in taken:
+            number += 1
+            chosen = f"{base}_{number}"
+        taken.add(chosen.lower())
+        names[name] = chosen
+    return names
+
+
+def _said(expr: Expr, names: dict[str, str]) -> Expr:
+    def change(part: Expr) -> Expr:
+        return replace(part, name=names.get(part.name, part.name)) if isinstance(part, Column) else part
+
+    return map_expr(expr, change)
+
+
+def _under(rows: Rows, names: dict[str, str]) -> Rows:
+    def name(old: str) -> str:
+        return names.get(old, old)
+
+    def change(node: Rows) -> Rows:
+        node = map_node_exprs(node, lambda expr: _said(expr, names))
+        match node:
+            case Table() | PublicTable():
+                fields = tuple((declared, Field(name(f.name), f.type)) for declared, f in node.columns)
+                return replace(node, columns=fields)
+            case Project():
+                return replace(node, columns=tuple(Named(name(c.name), c.expr) for c in node.columns))
+            case PerUnit():
+                keys = tuple(Named(name(key.name), key.expr) for key in node.keys)
+                return replace(node, keys=keys, measures=tuple(replace(m, name=name(m.name)) for m in node.measures))
+            case Mark() | UnitWindow():
+                return replace(node, name=name(node.name))
+            case Filter() | Join() | SetOperation() | Expand() | RowsHole() | Scan() | PublicScan():
+                return node
+            case _:
+                assert_never(node)
+
+    return map_rows(rows, change)
