@@ -54,6 +54,11 @@ class Dataset:
         """The owner's settings, with a default statement that the account's policy allows."""
         return replace(self.schema.privacy, query=usual_query(self.schema, account))
 
+    def check_current(self) -> None:
+        """The version is still the one that is served; whether its files are as they were does not matter to what is
+        stored."""
+        versions.check_current(self.schema, self.ledger, self.resolved.version, _now())
+
     def check_unchanged(self, *, scheduled: bool = True) -> None:
         """Files are pinned: a charge buys an answer about the registered version or nothing.
 
@@ -90,17 +95,28 @@ def account_of(schema: Schema, user: str | None) -> Account:
     analyst = schema.analyst(user)
     if analyst is None:
         raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
-    return _account(analyst.name, analyst.budget, analyst.policy, analyst.parent)
+    return account_named(schema, analyst.name)
 
 
 def dataset_account(schema: Schema) -> Account:
-    return _account(DATASET, schema.privacy.budget, schema.privacy.policy)
+    return _account(DATASET, schema.privacy.budget, schema.privacy.policy, schema.privacy.query)
 
 
 def accounts_below(schema: Schema) -> tuple[Account, ...]:
     """The accounts of groups and analysts, as the schema declares them."""
     declared: tuple[Group | Analyst, ...] = (*schema.groups, *schema.analysts)
-    return tuple(_account(one.name, one.budget, one.policy, one.parent) for one in declared)
+    query = schema.privacy.query
+    return tuple(_account(one.name, one.budget, one.policy, query, one.parent) for one in declared)
+
+
+def payers_of(schema: Schema, account: Account) -> tuple[Account, ...]:
+    """The account, and all above it that pay with it; the dataset's is the last."""
+    below = {one.name: one for one in accounts_below(schema)}
+    payers = [account]
+    while (parent := payers[-1].parent) is not None:
+        payers.append(below[parent])
+    whole = dataset_account(schema)
+    return tuple(payers) if account == whole else (*payers, whole)
 
 
 def account_named(schema: Schema, name: str) -> Account:
@@ -113,14 +129,19 @@ def account_named(schema: Schema, name: str) -> Account:
 
 def usual_query(schema: Schema, account: Account) -> Budget:
     """The default of a statement, as far as the account's policy allows it."""
-    query, epsilon, delta = schema.privacy.query, account.largest_epsilon, account.largest_delta
+    query = schema.privacy.query
     return Budget(
-        query.epsilon if epsilon is None else min(epsilon, query.epsilon),
-        query.delta if delta is None else min(delta, query.delta),
+        min(query.epsilon, account.epsilon if account.largest_epsilon is None else account.largest_epsilon),
+        min(query.delta, account.delta if account.largest_delta is None else account.largest_delta),
     )
 
 
-def _account(name: str, budget: Budget, policy: Policy, parent: str | None = None) -> Account:
+def _account(name: str, budget: Budget, policy: Policy, query: Budget, parent: str | None = None) -> Account:
+    """A policy that names the largest epsilon of a query and no delta means the delta that is usual: with a larger one,
+    the same epsilon is a multiple of the loss."""
+    largest_delta = policy.largest_delta
+    if largest_delta is None and policy.largest_epsilon is not None:
+        largest_delta = min(query.delta, budget.delta)
     return Account(
         name,
         budget.epsilon,
@@ -128,7 +149,7 @@ def _account(name: str, budget: Budget, policy: Policy, parent: str | None = Non
         Composition(policy.composition),
         parent,
         policy.largest_epsilon,
-        policy.largest_delta,
+        largest_delta,
         policy.expires,
     )
 
@@ -152,7 +173,7 @@ def open_dataset(path: str | Path) -> Dataset:
 
 def register_changed(path: str | Path) -> int:
     """The owner's act: the data as it is now becomes the next version. Returns its number."""
-    with open_books(path) as (schema, ledger):
+    with open_books(path, make=True) as (schema, ledger):
         return versions.register(schema, ledger, changed=True, now=_now()).version
 
 
@@ -215,17 +236,20 @@ def history(ledger: Ledger, user: str | None) -> tuple[tuple[str, ...], list[tup
 
 
 @contextmanager
-def open_books(path: str | Path) -> Iterator[tuple[Schema, Ledger]]:
-    """The schema and its ledger, without the data: what the owner needs to look at accounts."""
+def open_books(path: str | Path, *, make: bool = False) -> Iterator[tuple[Schema, Ledger]]:
+    """The schema and its ledger, without the data: what the owner needs to look at accounts.
+
+    A ledger that is not there is not made, but where `make` says so: an audit of a new one would find all well.
+    """
     schema = load_schema(path)
-    ledger = _ledger(schema)
+    ledger = _ledger(schema, make)
     try:
         yield schema, ledger
     finally:
         ledger.close()
 
 
-def _ledger(schema: Schema) -> Ledger:
+def _ledger(schema: Schema, make: bool = True) -> Ledger:
     privacy = schema.privacy
     binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
     failures = schema.limits.failures
@@ -237,4 +261,5 @@ def _ledger(schema: Schema) -> Ledger:
         failures=failures,
         dataset_failures=failures * ACCOUNTS_WORTH,
         min_latency=schema.limits.min_latency,
+        make=make,
     )

@@ -100,16 +100,24 @@ def is_due(schema: Schema, current: Registered, now: datetime) -> bool:
     return grid is not None and (made is None or grid.down(made) < grid.down(now))
 
 
-def check_unchanged(schema: Schema, ledger: Versions, version: int, now: datetime | None = None) -> None:
-    """Raise StaleData unless the data on disk is still the registered version, and that one is `version`.
-
-    Cheap: it looks at no rows. Facts count for the version that they were checked on (SOUNDNESS 1.3).
-    """
+def check_current(
+    schema: Schema, ledger: Versions, version: int, now: datetime | None = None
+) -> Registered | None:
+    """Raise StaleData unless `version` is the last, and the schedule has no newer one; the version."""
     current = ledger.current_version()
     if current is not None and current.number != version:
         raise StaleData("the owner has registered a newer version of the data", hint="Connect again.")
     if current is not None and now is not None and is_due(schema, current, now):
         raise StaleData("by its schedule, the data has a newer version", hint="Connect again.")
+    return current
+
+
+def check_unchanged(schema: Schema, ledger: Versions, version: int, now: datetime | None = None) -> None:
+    """Raise StaleData unless the data on disk is still the registered version, and that one is `version`.
+
+    Cheap: it looks at no rows. Facts count for the version that they were checked on (SOUNDNESS 1.3).
+    """
+    current = check_current(schema, ledger, version, now)
     identity = identify(schema, expand_sources(schema))
     if current is None or current.identity != identity:
         raise _stale(current.identity if current else "{}", identity)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -34,10 +35,10 @@ _MANY = 1_000_000
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
     address = read_address(given.schema, given.user, {})
+    if given.history is not None and (given.json or given.report):
+        raise Usage("--history stands alone: it is a table of its own")
     with open_books(address.path) as (schema, ledger):
         if given.history is not None:
-            if given.json or given.report:
-                raise Usage("--history stands alone: it is a table of its own")
             if address.user is not None:
                 account_of(schema, address.user)
             _export(given.history, *history(ledger, address.user), screen)
@@ -90,14 +91,20 @@ def _tell_all(found: Sequence[Standing], gone: Sequence[str], schema: str, scree
     rows = [(prefix + one.account.name, *_row(one)) for prefix, one in _tree(found)]
     print_table(screen, _HEADS, rows)
     screen.print('"spent" is epsilon, at the delta of the account; repeated questions are free.')
-    screen.print(f'"more" is about how many statements at {_usual(found[0])} would still pass, without selections.')
+    usual = _usual(found[0]) if len({(one.epsilon, one.delta) for one in found}) == 1 else "each account's default"
+    screen.print(f'"more" is about how many statements at {usual} would still pass, without selections.')
     for name in gone:
         screen.print(f'The ledger also has "{name}", which the schema has no more: what it was charged stays charged.')
     for one in found:
+        name = one.account.name
+        if one.balance.terms != one.account.terms:
+            screen.print(f'The schema gives "{name}" other terms, which wait for: dpsql account grant {schema} {name}')
         if one.account.expires is not None:
-            screen.print(f'"{one.account.name}" may ask until {one.account.expires.isoformat()}, exclusive, in UTC.')
+            today = datetime.now(UTC).date()
+            day = one.account.expires.isoformat()
+            screen.print(f'"{name}" ' + (f"has expired on {day}." if today >= one.account.expires else
+                                         f"may ask until {day}, exclusive, in UTC."))  # fmt: skip
         if one.failures.suspended:
-            name = one.account.name
             screen.print(f'"{name}" is suspended until: dpsql account resume {schema} {name}')
     if any(one.failures.counted for one in found):
         screen.print("Why runs failed is written to FILE by queries with DPSQL_LOG=FILE; it may hold private values.")

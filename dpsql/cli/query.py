@@ -92,7 +92,7 @@ def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None 
         _print_lines(screen, cursor, form, bool(errors))
     if (cursor.statusmessage or "").startswith("SELECT"):
         (screen.print if form == "table" else screen.note)(cost(cursor))
-        for receipt in cursor.receipts if cursor.loss else ():
+        for receipt in cursor.receipts:
             screen.note(f"receipt: {receipt}")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -29,6 +30,7 @@ from dpsql.ledger.base import (
     Running,
     Statement,
     Stored,
+    Terms,
     Version,
     admit_all,
 )
@@ -258,7 +260,7 @@ class Books:
     def answers(self) -> tuple[Stored, ...]:
         """For the owner: all releases, oldest first."""
         with self.database.read() as db:
-            return listing.releases(db)
+            return listing.releases(db, self.dataset.name)
 
     def drop_answers(self, before: datetime) -> int:
         """The owner's retention: bodies charged before a time are dropped; how many."""
@@ -291,9 +293,15 @@ class Books:
         """The account's own figures."""
         with self.database.read() as db:
             head = chain.read_head(db, self.database.id, account.name)
+            account = self._keeper(db, datetime.now(UTC), "").in_force(account, head)
             charges = one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind = 'charge'", account.name)
         assert charges is not None
         return balance_of(account, head.spent, charges[0])
+
+    def recorded(self, account: Account) -> Terms | None:
+        """The terms that were recorded last; None where the account has no entry."""
+        with self.database.read() as db:
+            return chain.read_head(db, self.database.id, account.name).terms
 
     def accounts(self) -> tuple[str, ...]:
         """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""
@@ -313,18 +321,17 @@ class Books:
     def adopt(self, now: datetime, schema: str) -> None:
         """Record the terms of the schema's accounts where they are new or smaller, and who joined a parent.
 
-        Raises IntegrityError where the schema grants more than the ledger has recorded: that is `grant`, the owner's
-        act.
+        Where the schema grants more than the ledger has recorded, or a parent cannot pay for who joins it, what was
+        recorded stands, and the account itself is refused when it is to be charged: that is the owner's act, `grant`.
         """
         everyone = self._everyone()
         with self.database.read() as db:
             heads = [chain.read_head(db, self.database.id, account.name) for account in everyone]
         if all(head.terms == account.terms for head, account in zip(heads, everyone, strict=True)):
             return
-        with self.database.write() as db:
-            keeper = self._keeper(db, now, schema)
-            for account in everyone:
-                keeper.settled(account)
+        for account in everyone:
+            with suppress(IntegrityError, BudgetExceeded), self.database.write() as db:
+                self._keeper(db, now, schema).settled(account)
 
     def grant(self, account: Account, now: datetime, schema: str) -> Entry | None:
         """The owner's act: the account's terms as the schema has them, whatever they were. None: they were the same."""

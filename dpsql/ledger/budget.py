@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, OperationalError
 from dpsql.figures import short_down, short_left, short_up
 from dpsql.ledger.base import Account, Balance, Statement, Terms
-from dpsql.privacy.accounting import epsilon_from, rho_from
+from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.filters import Composition, Cost, Spent, add, admit, cost_of, lost, part_left
 from dpsql.privacy.loss import UNIT, Loss
 
@@ -44,49 +44,52 @@ def conversion_delta(account: Account) -> Fraction:
 
 
 def refuse_account(account: Account, spent: Spent, cost: Cost, statement: Statement, releases: int) -> BudgetExceeded:
-    """The refusal that an account's own budget makes; its figures are that account's alone."""
-    most, loss = account.terms.limits, cost.loss
-    pure = loss.epsilon is not None and not loss.delta
-    if pure and spent.epsilon is not None:
-        assert loss.epsilon is not None
-        left = account.epsilon - spent.epsilon
-        fits = _fitting(account, spent, cost, statement, releases)
-        return _refusal(account, "asks for epsilon", loss.epsilon, left, fits)
-    if not account.delta:
+    """The refusal that an account's own budget makes; its figures are that account's alone.
+
+    Price and rest are parts of the budget, under the filter that refuses: epsilons of several statements do not add up
+    but under basic composition, and would not fit each other.
+    """
+    pure = cost.loss.epsilon is not None and not cost.loss.delta and spent.epsilon is not None
+    if not pure and not account.delta:
         return BudgetExceeded(
             f'the budget of "{account.name}" has a delta of 0, so all of its charges must be pure',
             hint=f"SET delta = 0, and group by columns with declared values. {FREE}",
         )
-    if _short_of_delta(account, spent, cost):
+    if not pure and _short_of_delta(account, spent, cost):
         return _refuse_delta(account, spent, cost)
+    part, left = _pure_parts(account, spent, cost) if pure else _mixed_parts(account, spent, cost)
     fits = _fitting(account, spent, cost, statement, releases)
-    if most.composition is not Composition.ZCDP:
-        mixed = replace(spent, epsilon=None)  # the pure filter has no room for it
-        before, after = lost(most, mixed, Fraction(0)), lost(most, add(mixed, cost), Fraction(0))
-        before = account.epsilon if before is None else before
-        return _refusal(
-            account,
-            "counts as epsilon",
-            statement.epsilon if after is None else after - before,
-            max(Fraction(0), account.epsilon - before),
-            fits,
-        )
-    delta = conversion_delta(account)
-    counts, left = epsilon_from(loss.rho, delta), account.epsilon - epsilon_from(spent.rho, delta)
-    if Fraction(short_up(counts)) > Fraction(short_left(left, account.epsilon)):
-        return _refusal(account, "counts as epsilon", counts, left, fits)
-    # Too near to each other for three digits of epsilon: say it in rho, where the filter adds.
-    return _refusal(account, "asks for rho", loss.rho, most.rho - spent.rho, fits, most.rho)
-
-
-def _refusal(
-    account: Account, verb: str, asked: Fraction, left: Fraction, fits: str, whole: Fraction | None = None
-) -> BudgetExceeded:
-    shown = short_left(left, whole or account.epsilon)
+    hints = [f"A smaller charge may fit: SET epsilon = {fits}."] if fits != "0" else []
+    rest = Fraction(0) if pure or spent.epsilon is None else account.epsilon - spent.epsilon
+    if rest > 0 and short_left(rest, account.epsilon) != "0":
+        hints.append(f"Pure charges may fit up to epsilon {short_left(rest, account.epsilon)}: SET delta = 0.")
+    asked = statement.epsilon or cost.loss.epsilon or Fraction(0)
+    price = f"asks for epsilon {short_up(asked)}, which is" if asked else "asks for"
     return BudgetExceeded(
-        f'the statement {verb} {short_up(asked)}, but only {shown} of the budget of "{account.name}" is left',
-        hint=FREE if fits == "0" else f"A smaller charge may fit: SET epsilon = {fits}. {FREE}",
+        f'the statement {price} {short_up(100 * part)} % of the budget of "{account.name}", and'
+        f" {short_left(100 * left, Fraction(100))} % is left",
+        hint=" ".join([*hints, FREE]),
     )
+
+
+def _pure_parts(account: Account, spent: Spent, cost: Cost) -> tuple[Fraction, Fraction]:
+    assert cost.loss.epsilon is not None and spent.epsilon is not None
+    return cost.loss.epsilon / account.epsilon, 1 - spent.epsilon / account.epsilon
+
+
+def _mixed_parts(account: Account, spent: Spent, cost: Cost) -> tuple[Fraction, Fraction]:
+    """The price and the rest, as parts of what the filter of the account's composition has to give."""
+    most = account.terms.limits
+    if most.composition is Composition.ZCDP:
+        part = max(cost.loss.rho / most.rho, cost.loss.delta / most.delta)
+        return part, max(Fraction(0), 1 - max(spent.rho / most.rho, spent.delta / most.delta))
+    mixed = replace(spent, epsilon=None)  # the pure filter has no room for it
+    before, after = lost(most, mixed, Fraction(0)), lost(most, add(mixed, cost), Fraction(0))
+    if before is None or after is None:  # a charge without an (epsilon, delta)
+        return Fraction(1), Fraction(0)
+    gone = max(before / account.epsilon, spent.basic_delta / most.delta)
+    part = max((after - before) / account.epsilon, cost.delta / most.delta)
+    return part, max(Fraction(0), 1 - gone)
 
 
 def _short_of_delta(account: Account, spent: Spent, cost: Cost) -> bool:
@@ -104,7 +107,7 @@ def _refuse_delta(account: Account, spent: Spent, cost: Cost) -> BudgetExceeded:
     shown = short_left(left, most)
     # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
     return BudgetExceeded(
-        f'the statement {verb} {short_up(asked)}, but only {shown} of the budget of "{account.name}" is left',
+        f'the statement {verb} {short_up(asked)}, and {shown} of the delta of "{account.name}" is left',
         hint=FREE if shown == "0" else f"A smaller charge may fit: SET delta = {shown}. {FREE}",
     )
 
@@ -168,14 +171,15 @@ def refuse_shared() -> BudgetExceeded:
 
 def require_policy(account: Account, statement: Statement) -> None:
     """The owner's limits for one statement; they are settings, not figures of anybody."""
+    largest_delta = account.delta if account.largest_delta is None else account.largest_delta
     for name, asked, most in (
         ("epsilon", statement.epsilon, account.largest_epsilon),
-        ("delta", statement.delta, account.largest_delta),
+        ("delta", statement.delta, largest_delta),
     ):
         if most is not None and asked > most:
             raise BudgetExceeded(
-                f'the statement asks for {name} {short_up(asked)}, and "{account.name}" may ask for at most'
-                f" {short_down(most)} in one query",
+                f'the statement asks for {name} {short_up(asked)}, and one query of "{account.name}" may ask for at'
+                f" most {short_down(most)}",
                 hint=f"SET {name} = {short_down(most)}. {FREE}",
             )
 
@@ -190,19 +194,24 @@ def require_unexpired(account: Account, today: date) -> None:
 def refuse_terms(account: Account, recorded: Terms) -> IntegrityError:
     """The schema grants what the owner has not recorded."""
     changes = [
-        f"{name} {was} to {now}"
+        f"{name} {_figure(was)} to {_figure(now)}"
         for name, was, now in (
-            ("epsilon", short_up(recorded.epsilon), short_up(account.epsilon)),
-            ("delta", short_up(recorded.delta), short_up(account.delta)),
+            ("epsilon", recorded.epsilon, account.epsilon),
+            ("delta", recorded.delta, account.delta),
             ("composition", recorded.composition.value, account.composition.value),
-            ("parent", recorded.parent or "none", account.parent or "none"),
+            ("parent", recorded.parent, account.parent),
         )
         if was != now
     ]
     return IntegrityError(
         f'the schema changes the budget of "{account.name}" from {", ".join(changes)}, which is not recorded',
-        hint=f"Raising a budget is the owner's act: dpsql account grant SCHEMA {account.name}.",
+        hint=f"Raising a budget is the owner's act: dpsql account grant SCHEMA {account.name}. Where it was lowered"
+        " meanwhile, connect again.",
     )
+
+
+def _figure(value: Fraction | str | None) -> str:
+    return f"{float(value):.12g}".replace("e-0", "e-") if isinstance(value, Fraction) else value or "none"
 
 
 def refuse_changed_schema() -> OperationalError:

@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from dpsql.errors import OperationalError
+
 FORMAT = 2
 """Of the tables. A ledger of another format is not opened."""
 
@@ -91,6 +93,14 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def no_ledger(name: str) -> OperationalError:
+    return OperationalError(
+        f'there is no ledger at "{name}"',
+        hint="It is made when the schema is first asked. If it was there before, restore it: a new one has all of its"
+        " budget (docs/budget.md).",
+    )
 
 
 def one(transaction: Transaction, sql: str, *values: object) -> Row | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from dpsql.ledger import chain
@@ -10,7 +11,7 @@ from dpsql.ledger.database import Transaction
 from dpsql.ledger.units import read_loss
 
 
-def releases(db: Transaction) -> tuple[Stored, ...]:
+def releases(db: Transaction, dataset: str) -> tuple[Stored, ...]:
     """All releases, oldest first, each with the statement that was first charged for it."""
     payers: dict[int, list[tuple[str, int]]] = {}
     for release, account, number in db.rows("SELECT release, account, entry FROM payment ORDER BY release, account"):
@@ -28,10 +29,15 @@ def releases(db: Transaction) -> tuple[Stored, ...]:
             version=version,
             at=datetime.fromisoformat(at),
             state=state,
-            statement=next((statements[paid] for paid in payers.get(id, ()) if paid in statements), ""),
+            statement=next((statements[p] for p in _first(payers.get(id, ()), dataset) if p in statements), ""),
             payers=tuple(account for account, _ in payers.get(id, ())),
             loss=read_loss(*loss),
             size=size or 0,
         )
         for id, version, at, state, *loss, size in rows
     )
+
+
+def _first(paid: Sequence[tuple[str, int]], dataset: str) -> list[tuple[str, int]]:
+    """The dataset pays when a release is made, so its entry has the statement of who asked first."""
+    return sorted(paid, key=lambda one: one[0] != dataset)

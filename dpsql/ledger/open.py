@@ -26,23 +26,24 @@ def open_ledger(
     busy_seconds: float = BUSY_SECONDS,
     entropy: Callable[[int], bytes] = os.urandom,
     min_latency: Fraction = Fraction(0),
+    make: bool = True,
 ) -> Books:
-    """Open `sqlite:///path` or `postgresql://host/database`, or make it where there is nothing.
+    """Open `sqlite:///path` or `postgresql://host/database`, or with `make` make it where there is nothing.
 
     It must be bound to `binding`.
     """
-    database = _database(url, binding, busy_seconds)
+    database = _database(url, binding, busy_seconds, make)
     named = {account.name: account for account in others}
     grid = math.ceil(min_latency * 10**6)
     return Books(database, binding, dataset, named, failures, dataset_failures, entropy, grid)
 
 
-def _database(url: str, binding: Binding, busy_seconds: float) -> Database:
+def _database(url: str, binding: Binding, busy_seconds: float, make: bool) -> Database:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
-        return open_file(path_of(url), binding, busy_seconds)
+        return open_file(path_of(url), binding, busy_seconds, make=make)
     if scheme in SCHEMES:
-        return _in_postgres(url, binding, busy_seconds)
+        return _in_postgres(url, binding, busy_seconds, make)
     # Not quoted: it may hold a password.
     raise SchemaError(
         "the ledger is neither a sqlite nor a postgresql url",
@@ -50,11 +51,11 @@ def _database(url: str, binding: Binding, busy_seconds: float) -> Database:
     )
 
 
-def _in_postgres(url: str, binding: Binding, busy_seconds: float) -> Database:
+def _in_postgres(url: str, binding: Binding, busy_seconds: float, make: bool) -> Database:
     try:
         from dpsql.ledger.postgres import open_postgres
     except ImportError as error:
         raise OperationalError(
             "a ledger in PostgreSQL needs the package psycopg", hint="Write: pip install 'dpsql[postgres]'"
         ) from error
-    return open_postgres(url, binding, busy_seconds)
+    return open_postgres(url, binding, busy_seconds, make=make)

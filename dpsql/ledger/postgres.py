@@ -25,7 +25,7 @@ import psycopg
 
 from dpsql.errors import Error, IntegrityError, OperationalError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction
+from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction, no_ledger
 from dpsql.ledger.postgres_pool import Pool, open_pool
 from dpsql.ledger.postgres_url import Place, read_url
 
@@ -112,26 +112,32 @@ def commit(db: psycopg.Connection[Row]) -> None:
         raise psycopg.InternalError("the transaction had failed, and was undone")
 
 
-def open_postgres(url: str, binding: Binding, busy_seconds: float = BUSY_SECONDS) -> PostgresDatabase:
-    """Open the ledger that `url` names, or make it where its schema is not there or empty."""
+def open_postgres(
+    url: str, binding: Binding, busy_seconds: float = BUSY_SECONDS, *, make: bool = True
+) -> PostgresDatabase:
+    """Open the ledger that `url` names, or with `make` make it where its schema is not there or empty."""
     place = read_url(url)
     pool = open_pool(place.conninfo, busy_seconds, place.prepares)
     try:
         with _explained(place):
-            id_, identity = _opened(place, binding, pool, busy_seconds)
+            id_, identity = _opened(place, binding, pool, busy_seconds, make)
     except BaseException:
         pool.close()
         raise
     return PostgresDatabase(place, id_, identity, pool, busy_seconds)
 
 
-def _opened(place: Place, binding: Binding, pool: Pool, busy_seconds: float) -> tuple[str, Hashable]:
+def _opened(
+    place: Place, binding: Binding, pool: Pool, busy_seconds: float, make: bool
+) -> tuple[str, Hashable]:
     begin = _begin(place, busy_seconds, "READ COMMITTED READ WRITE")
     # Two that open a new ledger at once: the second waits here, and finds what the first has made.
     lock = f"SELECT pg_advisory_xact_lock(hashtextextended('dpsql ledger {place.schema}', 0))"
     with pool.began(f"{begin} {_DURABLE}; {lock}") as (db, _):
         _check_server(db, place)
         if _is_new(db, place):
+            if not make:
+                raise no_ledger(place.name)
             _create(db, place, binding)
         _check_format(db, place)
         _check_private(db, place)

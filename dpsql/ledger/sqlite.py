@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction
+from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction, no_ledger
 from dpsql.private_files import require_private
 
 APPLICATION = 0x64707371  # "dpsq", in the file's header
@@ -114,10 +114,12 @@ def _begin(db: sqlite3.Connection, begin: str, busy_seconds: float) -> None:
     db.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
 
 
-def open_file(path: Path, binding: Binding, busy_seconds: float) -> LedgerFile:
-    """Open the ledger at `path`, or make it where there is nothing."""
+def open_file(path: Path, binding: Binding, busy_seconds: float, *, make: bool = True) -> LedgerFile:
+    """Open the ledger at `path`, or with `make` make it where there is nothing."""
     with _explained(path):
         if not path.exists():
+            if not make:
+                raise no_ledger(str(path))
             _create(path, binding)
         for ending in ("", "-journal", "-wal", "-shm"):
             require_private(path.with_name(path.name + ending), "the ledger")
@@ -153,6 +155,11 @@ def _create(path: Path, binding: Binding) -> None:
                 f'the ledger "{path}" is gone, but its journal is there',
                 hint="Restore the ledger; if a new one is wanted, remove the journal too.",
             )
+    if path.with_name(path.name + ".snapshots").exists():
+        raise IntegrityError(
+            f'the ledger "{path}" is gone, but the snapshots of its data are there',
+            hint="Restore the ledger; a new one has all of its budget. If it is wanted, remove the snapshots too.",
+        )
     if not path.parent.is_dir():
         raise OperationalError(f'the folder of the ledger "{path}" does not exist', hint="Make the folder first.")
     draft = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")

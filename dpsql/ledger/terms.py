@@ -35,11 +35,21 @@ class Bookkeeper:
         head = self._head(account.name)
         if head.terms == account.terms:
             return head
-        if head.terms is not None:
-            less = account.terms.within(head.terms) and self._keeps_parent(account, head.terms)
-            if not less:
-                raise refuse_terms(account, head.terms)
+        if head.terms is not None and not self._is_less(account, head.terms):
+            raise refuse_terms(account, head.terms)
         return self._recorded(account, head)
+
+    def in_force(self, account: Account, head: chain.Head) -> Account:
+        """The account with the terms that count: those of the schema, unless they grant what is not recorded."""
+        if head.terms is None or self._is_less(account, head.terms):
+            return account
+        terms = head.terms
+        return replace(
+            account, epsilon=terms.epsilon, delta=terms.delta, composition=terms.composition, parent=terms.parent
+        )
+
+    def _is_less(self, account: Account, recorded: Terms) -> bool:
+        return account.terms.within(recorded) and self._keeps_parent(account, recorded)
 
     def _keeps_parent(self, account: Account, recorded: Terms) -> bool:
         """Who leaves a parent has more to spend; who joins one has less."""

@@ -223,7 +223,7 @@ LIMITS = Record(
 ANSWERS = Record(
     (
         Key("retention", Text("a span of days or weeks", r"[1-9][0-9]{0,4} (days?|weeks?)"), "How long after its "
-            "charge a stored answer is kept; who asks again later pays again.", default="for ever",
+            "charge an answer about an older data version is kept.", default="for ever",
             hint="Write for example retention: 365 days."),
         Key("refresh", Text("minutes or hours that divide a day, days or weeks", SNAP), "The schedule by which the "
             "data as it is becomes the next version, without the owner's act; whether it has changed does not matter.",

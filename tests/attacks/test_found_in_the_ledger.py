@@ -229,7 +229,7 @@ def test_who_leaves_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> 
             ana.execute(f"SELECT COUNT(*) FROM people WHERE age > {number}")
     path.write_text(path.read_text().replace(", parent: team", ""))
     with pytest.raises(IntegrityError, match="parent team to none"):
-        open_dataset(path)
+        opened(path, "ana").execute("SELECT COUNT(*) FROM people WHERE age > 99")
     grant(path, "ana")
     alone = opened(path, "ana")
     alone.set("epsilon", "15")

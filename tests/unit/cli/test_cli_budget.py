@@ -11,6 +11,7 @@ from fractions import Fraction as F
 
 import pytest
 
+from dpsql.cli import main
 from dpsql.cli.budget import bar
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
@@ -62,6 +63,7 @@ def test_accounts_are_a_tree(run, grouped):
 
 
 def test_a_terminal_without_utf8_gets_ascii(grouped):
+    assert main(["query", grouped, "SELECT 1", "--user", "ana"]) == 0  # makes the ledger
     ran = subprocess.run([sys.executable, "-m", "dpsql", "budget", grouped], capture_output=True,
                          env={**os.environ, "PYTHONIOENCODING": "ascii"})  # fmt: skip
     assert ran.returncode == 0 and b"|  `- bi" in ran.stdout and b"[####################] 100 % left" in ran.stdout
@@ -71,6 +73,7 @@ def test_a_terminal_without_utf8_gets_ascii(grouped):
 def test_what_is_left_in_statements_is_what_will_be_granted(run, clinic):
     """Told before: about so many. Asked one by one, so many pass, and the next is refused."""
     options = ("--user", "ana", "--epsilon", "1")
+    run("query", clinic, "SELECT 1", "--user", "ana")  # makes the ledger
     told = int(re.search(r"about (\d+) more statements at the default epsilon 1 and delta 1e-7",
                          run("budget", clinic, "--user", "ana").out)[1])  # fmt: skip
     granted, asked = 0, "SELECT COUNT(*) FROM patients WHERE birth_year > "

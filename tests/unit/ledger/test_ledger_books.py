@@ -148,9 +148,9 @@ class TestWhichReleaseServes:
         assert (again.release, again.charged) == (fine.release, False)
 
     def test_another_data_version_or_plan_does_not(self, ledger: Books) -> None:
+        claims = [ledger.purchase(ANA, [ask(plan, laplace("1/10"))], Statement("a"), NOW)[0] for plan in "pq"]
         ledger.register_version("files", "facts")
-        asked = [ask("p", laplace("1/10")), ask("p", laplace("1/10"), version=2), ask("q", laplace("1/10"))]
-        claims = [ledger.purchase(ANA, [one], Statement("a"), NOW)[0] for one in asked]
+        claims += ledger.purchase(ANA, [ask("p", laplace("1/10"), version=2)], Statement("a"), NOW)
         assert all(claim.charged for claim in claims) and len({claim.release for claim in claims}) == 3
 
     def test_one_plan_has_one_number_of_bundles(self, ledger: Books) -> None:
@@ -270,7 +270,7 @@ class TestBudget:
         with pytest.raises(BudgetExceeded) as refusal:
             ledger.purchase(PURE, [ask("q", laplace("1/2"))], Statement("b"), NOW)
         error = refusal.value
-        expected = 'the statement asks for epsilon 0.5, but only 0.333 of the budget of "pure" is left'
+        expected = 'the statement asks for epsilon 0.5, which is 50 % of the budget of "pure", and 33.3 % is left'
         assert error.message == expected and error.sqlstate == "53400"
         assert error.hint is not None and "SET epsilon = 0.333." in error.hint
         ledger.purchase(PURE, [ask("q", laplace("0.333"))], Statement("b"), NOW)

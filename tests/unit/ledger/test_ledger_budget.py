@@ -144,11 +144,15 @@ def test_a_refusal_asks_for_more_than_it_says_is_left_and_what_it_proposes_fits(
     refusal = refuse_account(account, spent, asked.cost, asked.statement, asked.releases)
     assert '"ana"' in refusal.message and refusal.hint is not None
     if "is left" in refusal.message:
-        wanted, left = figures(refusal.message)
+        *_, wanted, left = figures(refusal.message)
         assert wanted > left
     setting = re.search(r"SET (epsilon|delta) = ([0-9.e-]+)\. ", refusal.hint)
     if setting is not None and setting[1] == "epsilon":
         assert admit(most, spent, replace(asked, epsilon=Fraction(setting[2])).cost) is not None
+    pure = re.search(r"Pure charges may fit up to epsilon ([0-9.e-]+): SET delta = 0", refusal.hint)
+    if pure is not None:
+        fits = Query(Fraction(pure[1]), Fraction(0), False, 1, Fraction(1))
+        assert admit(most, spent, fits.cost) is not None
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=Fraction(9, 10), max_denominator=1000), accounts)
@@ -171,11 +175,11 @@ def test_what_refuses_is_named() -> None:
     statement = Statement("SELECT", Fraction(2), Fraction(1, 10**9), Fraction(1, 10**9))
     gone = Spent(None, Fraction(0), most.delta / 2)
     delta = refuse_account(ANA, gone, cost_of(Loss(None, Fraction(0), most.delta)), statement, 1)
-    assert "selection delta of 9e-9, but only 4.5e-9" in delta.message
+    assert 'selection delta of 9e-9, and 4.5e-9 of the delta of "ana" is left' in delta.message
     assert delta.hint is not None and "SET delta = 4.5e-9" in delta.hint
     gone = Spent(None, most.rho, Fraction(0))
     rho = refuse_account(ANA, gone, cost_of(Loss(None, most.rho, Fraction(0))), statement, 1)
-    assert "counts as epsilon 2" in rho.message and "but only 0 of" in rho.message
+    assert 'asks for epsilon 2, which is 100 % of the budget of "ana", and 0 % is left' in rho.message
     assert rho.hint is not None and "SET" not in rho.hint and "is free" in rho.hint
     impure = refuse_account(PURE, NOTHING, cost_of(Loss(None, Fraction(1, 100), Fraction(0))), statement, 1)
     assert "has a delta of 0" in impure.message
