@@ -22,6 +22,7 @@ from dpsql.compiled import Chosen, Counted, TableStep
 from dpsql.errors import InvalidParameter, Unsupported
 from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe, Variance
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
+from dpsql.privacy.spec import Spec
 from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
 from dpsql.settings import Settings
 from dpsql.sql.block import ErrorBar
@@ -34,8 +35,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def noise_of(recipe: Linear, calibrated: Calibrated) -> Noise:
-    grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
-    mechanisms = {cell: bundle.mechanism for bundle in calibrated.bundles for cell in bundle.claim.cells}
+    return noise_in(recipe, calibrated.columns, calibrated.spec)
+
+
+def noise_in(recipe: Linear, columns: Sequence[str], spec: Spec) -> Noise:
+    """The noise of an answer that is worked out from a release with these columns."""
+    grids = dict(zip(columns, spec.grids, strict=True))
+    mechanisms = {columns[place]: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
     return tuple((abs(c * grids[cell]), mechanisms[cell]) for cell, c in recipe.terms)
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accuracy import noise_of, spread
+from dpsql.accuracy import noise_in, spread
 from dpsql.calibrate import Calibrated, NoisyBundle
 from dpsql.compiled import Compiled, ReleaseStep
+from dpsql.figures import short_up
 from dpsql.ledger.how_many import MANY
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.choice import rank_error
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian, standard_error
 from dpsql.privacy.selection import units_needed
+from dpsql.privacy.spec import Spec
+from dpsql.schema.model import Files, Resolved
 from dpsql.sql.block import ErrorBar
+from dpsql.sql.render_rows import render_source
 
 PILOT = "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
 
@@ -62,8 +66,9 @@ class ExplainedRelease:
 class Offer:
     """The statement with one kind of noise: what it costs the caller, and how good it is.
 
-    `price` is what would be charged now; `covered` counts the questions of its full loss that the caller's own budget
-    still covers, this one among them.
+    `rho` is that of a fresh statement, `price` what would be charged now, `expected` the error of what is delivered.
+    `more` counts fresh ones that could be asked after it: the caller's own budget covers them, and the owner's policy
+    allows them. `reason` says why there are none, and the statement itself is `refused` for it, unless it is free.
     """
 
     noise: str
@@ -72,18 +77,21 @@ class Offer:
     rho: Fraction
     price: Loss
     expected: tuple[float | None, ...]  # as in `Explanation`
-    covered: int
+    more: int
     paid: bool
+    undecided: bool = False  # it is a pilot; what follows is charged by what it answers
+    refused: bool = False
+    reason: str | None = None
 
     @property
-    def more(self) -> int:
-        """How many more like this could be asked, once it is."""
-        return self.covered if self.paid else max(0, self.covered - 1)
+    def covered(self) -> int:
+        """How many fresh ones could be asked, this one among them if it has to be paid for."""
+        return 0 if self.refused else self.more + (not self.paid)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """At most this is charged; what was paid for and stored before is free."""
+    """At most this is charged; what was paid for and stored before is free. Of a pilot, what follows comes on top."""
 
     releases: tuple[ExplainedRelease, ...]
     epsilon: Fraction
@@ -95,6 +103,7 @@ class Explanation:
     offers: tuple[Offer, ...] = ()  # one for each kind of noise that the statement may have
     paid: tuple[bool, ...] = ()  # of each release, whether the caller has it already
     sources: tuple[str, ...] = ()  # of each release, where it will come from
+    undecided: bool = False  # it is a pilot: what it answers decides what is charged after it
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -109,24 +118,45 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
-        expected=expected_errors(compiled) or (None,) * len(outputs),
-        notices=compiled.notices + ((PILOT,) if compiled.pilot else ()),
+        expected=(None if compiled.pilot else expected_errors(compiled)) or (None,) * len(outputs),
+        notices=compiled.notices,
+        undecided=compiled.pilot,
     )
 
 
-def expected_errors(compiled: Compiled) -> tuple[float | None, ...]:
-    """The standard error of each output that is a sum of cells: it depends on noise alone."""
-    return tuple(_expected(compiled, bar) for bar in compiled.errors)
+def as_declared(explained: Explanation, resolved: Resolved) -> Explanation:
+    """Files by the pattern that the schema gives: how many match, and their names, are a fact about the data."""
+    written: dict[str, str] = {}
+    for table in resolved.schema.tables:
+        if isinstance(table.source, Files) and table.source.format == "parquet":
+            written[render_source(resolved.relations[table.name])] = render_source(table.source)
+
+    def declared(sql: str) -> str:
+        for files, pattern in written.items():
+            sql = sql.replace(files, pattern)
+        return sql
+
+    return replace(explained, releases=tuple(replace(one, sql=declared(one.sql)) for one in explained.releases))
 
 
-def _expected(compiled: Compiled, bar: ErrorBar | None) -> float | None:
+def expected_errors(compiled: Compiled, delivered: Mapping[int, Spec] | None = None) -> tuple[float | None, ...]:
+    """The standard error of each output that is a sum of cells: it depends on noise alone.
+
+    `delivered` is what was done to the releases that are there already, by the place of their step.
+    """
+    return tuple(_expected(compiled, bar, delivered or {}) for bar in compiled.errors)
+
+
+def _expected(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, Spec]) -> float | None:
     if bar is None or bar.measure is None:
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
     answer = table.measures[bar.measure]
     if not isinstance(answer.recipe, Linear):
         return None
-    return spread(noise_of(answer.recipe, compiled.steps[answer.step].calibrated))
+    calibrated = compiled.steps[answer.step].calibrated
+    spec = delivered.get(answer.step)
+    return spread(noise_in(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec))
 
 
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
@@ -187,58 +217,89 @@ def _picks(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
 
 
 def _lines(explanation: Explanation) -> list[str]:
-    cost = f"at most epsilon {_short(explanation.epsilon)}, delta {_short(explanation.delta)}"
-    lines = [f"Loss: {cost}" if explanation.releases else "Loss: none, no private rows are read"]
-    lines += [_price(explanation.paid)] if explanation.paid else []
+    lines = [f"Loss: {_loss(explanation)}"]
+    lines += [_price(explanation)] if explanation.offers else []
     lines += [_offer(explanation.outputs, offer) for offer in explanation.offers]
-    for number, release in enumerate(explanation.releases, 1):
-        lines.append(f"Release {number} (owned rows, aggregated on {release.engine}): rho {_short(release.rho)}")
-        lines += [f"  from: {source}" for source in explanation.sources[number - 1 : number]]
-        if release.keys:
-            groups = "groups are selected" if release.groups is None else f"{release.groups} public groups"
-            lines.append(f"  keys: {', '.join(release.keys)} ({groups})")
-        if release.selection is not None:
-            lines.append(
-                f"  selection: a group appears in half of all runs with {release.units_to_appear} units"
-                f" that are in no other group; delta {_short(release.delta)}"
-            )
-        for bundle in release.bundles:
-            lines.append(f"  {_noise(bundle)}")
-        lines += [f"    {line}" for line in release.sql.splitlines()]
+    for place, release in enumerate(explanation.releases):
+        paid = explanation.paid[place : place + 1] == (True,)
+        lines += _release_lines(release, place + 1, paid, explanation.sources[place : place + 1])
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
+    lines += [f"Note: {PILOT}"] if explanation.undecided else []
     lines += [f"Note: {notice}" for notice in explanation.notices]
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
-        lines.append(f"Output {name} {type_}" + ("" if error is None else f": standard error {error:.4g}"))
+        lines.append(f"Output {name} {type_}" + ("" if error is None else f": {_error(error)}"))
     return lines
 
 
-def _price(paid: tuple[bool, ...]) -> str:
+def _loss(explanation: Explanation) -> str:
+    if not explanation.releases:
+        return "none, no private rows are read"
+    cost = f"epsilon {short_up(explanation.epsilon)}, delta {short_up(explanation.delta)}"
+    return f"the pilot's {cost}, and then what it decides" if explanation.undecided else f"at most {cost}"
+
+
+def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: tuple[str, ...]) -> list[str]:
+    """What is there already has its own noise: the figures are those that it would have if it were run now."""
+    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {short_up(release.rho)}", "")
+    lines = [f"Release {number} (owned rows, aggregated on {release.engine}): {loss}"]
+    lines += [f"  from: {text}" for text in source]
+    if release.keys:
+        groups = "groups are selected" if release.groups is None else f"{release.groups} public groups"
+        lines.append(f"  keys: {', '.join(release.keys)} ({groups})")
+    if release.selection is not None:
+        lines.append(
+            f"  {fresh}selection: a group appears in half of all runs with {release.units_to_appear} units"
+            f" that are in no other group; delta {short_up(release.delta)}"
+        )
+    lines += [f"  {fresh}{_noise(bundle)}" for bundle in release.bundles]
+    return lines + [f"    {line}" for line in release.sql.splitlines()]
+
+
+def _price(explanation: Explanation) -> str:
+    paid, price = explanation.paid, explanation.offers[0].price
+    what = "the pilot" if explanation.undecided else "it"
     if all(paid):
-        return "Price: nothing, it was paid for before"
-    return "Price: the whole loss" if not any(paid) else f"Price: {paid.count(False)} of {len(paid)} releases"
+        return f"Price: nothing, {what} was paid for before"
+    if not any(paid):
+        return "Price: the whole loss"
+    epsilon = "" if price.epsilon is None else f"epsilon {short_up(price.epsilon)}, "
+    had = f"{paid.count(True)} of {len(paid)} releases {'was' if paid.count(True) == 1 else 'were'} paid for before"
+    return f"Price: {epsilon}rho {short_up(price.rho)}; {had}"
 
 
 def _offer(outputs: tuple[tuple[str, str], ...], offer: Offer) -> str:
     """For example: with gaussian noise: standard error 45.3, rho 0.0001; you could ask 39 more like this."""
     named = zip(outputs, offer.expected, strict=False)
     errors = [(name, error) for (name, _), error in named if error is not None]
-    shown = [f"standard error {error:.4g}" + (f" of {name}" if len(errors) > 1 else "") for name, error in errors]
-    figures = ", ".join([*shown, f"epsilon {_short(offer.epsilon)}", f"rho {_short(offer.rho)}"])
-    more = "over a million" if offer.covered >= MANY else str(offer.more)
-    words = f"you could ask {more} more like this" if offer.covered else "your budget does not cover it"
-    if offer.paid:
-        words = f"free, and you could ask {more} more like this"
-    return f"  {'with' if offer.chosen else 'or with'} {offer.noise} noise: {figures}; {words}"
+    shown = [_error(error) + (f" of {name}" if len(errors) > 1 else "") for name, error in errors]
+    rho = f"rho {short_up(offer.rho)}"
+    if not offer.paid and offer.price.rho < offer.rho:
+        rho = f"rho {short_up(offer.price.rho)} of {short_up(offer.rho)}"
+    asked = f"epsilon {short_up(offer.epsilon)}, {rho}"
+    figures = ", ".join(shown if offer.paid and shown else [*shown, asked])
+    pilot = "a pilot with " if offer.undecided else ""
+    kind = f"{'with' if offer.chosen else 'or with'} {offer.noise} noise"
+    return f"  {kind}: {pilot}{figures}; {_outlook(offer, asked)}"
+
+
+def _outlook(offer: Offer, asked: str) -> str:
+    more = "over a million" if offer.more >= MANY else str(offer.more)
+    words = f"you could ask {more} more like this" + (f" at {asked}" if offer.paid else "")
+    if offer.refused:
+        return f"it would be refused, and you could ask 0 more like this: {offer.reason}"
+    if offer.undecided:
+        return "free, and then what it decides" if offer.paid else "and then what it decides"
+    because = "" if offer.reason is None else f": {offer.reason}"
+    return ("free, and " if offer.paid else "") + words + because
 
 
 def _noise(bundle: ExplainedBundle) -> str:
     if bundle.mechanism == "exponential":
-        return f"exponential mechanism on {', '.join(bundle.columns)}: within {bundle.stderr:.4g} rows by rank, at 95 %"
-    return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: standard error {bundle.stderr:.4g} each"
+        within = short_up(Fraction(bundle.stderr))
+        return f"exponential mechanism on {', '.join(bundle.columns)}: within {within} rows by rank, at 95 %"
+    return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: {_error(bundle.stderr)} each"
 
 
-def _short(number: Fraction) -> str:
-    return f"{float(number):.6g}"
-
-
+def _error(error: float) -> str:
+    return f"standard error {short_up(Fraction(error))}"

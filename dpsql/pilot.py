@@ -6,7 +6,8 @@ values, so whatever is worked out from them costs nothing (SOUNDNESS 11).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.accuracy import Aims, half_width, noise_of, rounding
@@ -47,6 +48,37 @@ def aims_of(pilot: Compiled, answer: Answer) -> Aims | None:
     return None if enough else Aims(tuple(errors.items()), 1 - miss)
 
 
+@dataclass(frozen=True)
+class Known:
+    """A statement as far as it is known before it is asked: itself; or its pilot, while that is not stored.
+
+    `pilot` is the one that has decided it, and is `compiled` where nothing follows: the pilot is the answer, or
+    `refused` says why there is none.
+    """
+
+    compiled: Compiled
+    pilot: Compiled | None = None
+    refused: str | None = None
+
+    @property
+    def undecided(self) -> bool:
+        return self.compiled.pilot and self.pilot is None
+
+
+def known_so_far(asked: Compiled, answer: Answer | None, follow: Callable[[Aims], Compiled]) -> Known:
+    """What a statement is, given the stored answer of its pilot, if it has one.
+
+    Privacy: the answer is a release that the caller has paid for.
+    """
+    if not asked.pilot or answer is None:
+        return Known(asked)
+    try:
+        aims = aims_of(asked, answer)
+        return Known(asked if aims is None else follow(aims), asked)
+    except InvalidParameter as error:  # a value too near to 0, or an error that no epsilon keeps
+        return Known(asked, asked, error.message)
+
+
 def after_pilot(pilot: Answer, answer: Answer) -> Answer:
     """The answer, with what was charged for both."""
     receipts = tuple(dict.fromkeys((*pilot.receipts, *answer.receipts)))
@@ -67,11 +99,16 @@ def _charged(pilot: Compiled, answer: Answer) -> str:
     return f"The pilot was charged epsilon {short_up(pilot.settings.epsilon)}."
 
 
-def require_allowed(compiled: Compiled, account: Account, before: tuple[Compiled, Answer] | None = None) -> None:
-    """What an accuracy costs is at most what the account may ask for in one query. Its own figures only."""
-    settings, most = compiled.settings, account.epsilon
-    if account.largest_epsilon is not None:
-        most = min(most, account.largest_epsilon)
+def require_allowed(
+    compiled: Compiled, payers: Sequence[Account], before: tuple[Compiled, Answer] | None = None
+) -> None:
+    """What an accuracy costs is at most what may be asked for in one query.
+
+    Privacy: `payers` are the account and all above it; of those only the owner's settings for single queries are
+    looked at, which are no figures of anybody.
+    """
+    policies = [payer.largest_epsilon for payer in payers if payer.largest_epsilon is not None]
+    settings, most = compiled.settings, min([payers[0].epsilon, *policies])
     if not compiled.steps or not settings.aiming or settings.epsilon <= most:
         return
     raise BudgetExceeded(

@@ -29,24 +29,24 @@ from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
-from dpsql.dataset import Dataset
-from dpsql.derivation import Told, asked_for, origins, tell
+from dpsql.dataset import Dataset, payers_of
+from dpsql.derivation import Told, asked_for, tell
 from dpsql.errors import Error
-from dpsql.explain import Explanation, explain
-from dpsql.ledger.base import Asked, Balance, Claim, Quote, Receipt, Statement
-from dpsql.pilot import after_pilot, aims_of, require_allowed
+from dpsql.explain import Explanation, as_declared, explain
+from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
+from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
-from dpsql.prices import kinds_of, with_prices
+from dpsql.prices import Asker, kinds_of, quoted, with_prices
 from dpsql.privacy.loss import Loss, total
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
 from dpsql.runs import Job, Ticket
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, Files, Schema, View
+from dpsql.schema.model import Column, Schema, View
 from dpsql.settings import SessionSettings, Settings
 from dpsql.span import Span
 from dpsql.sql.commands import (
@@ -62,7 +62,6 @@ from dpsql.sql.commands import (
     read_command,
 )
 from dpsql.sql.parse import Parameter, literal
-from dpsql.sql.render_rows import render_source
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
 
@@ -94,6 +93,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._account = self.dataset.account(self.user)
+        self._payers = payers_of(self.dataset.schema, self._account)
         self._privacy = self.dataset.privacy_of(self._account)
         self._state = new_state(self._privacy)
         self._ticket = Ticket()
@@ -162,31 +162,21 @@ class Session:
         self._state = self._state.set(self._privacy, name.lower(), value)
 
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
-        """What the statement would cost and how good it would be. Free, and asks the engine nothing."""
-        now = self.clock()
-        compiled = self.compiled(sql, parameters, now)
-        columns = self._outputs(compiled)
-        explained = explain(compiled, self.dataset.engine.name, [(c.name, type_text(c)) for c in columns])
-        settings = self.settings.statement
-        kinds = kinds_of(compiled, lambda k: self.compiled(sql, parameters, now, settings=replace(settings, noise=k)))
-        quotes = [self._quoted(one) for one in kinds]
-        explained = with_prices(explained, kinds, quotes, self._account, self.budget())
-        releases = tuple(replace(release, sql=self._as_declared(release.sql)) for release in explained.releases)
-        sources = origins(self._told(compiled), quotes[0]) if quotes else ()
-        return replace(explained, releases=releases, sources=sources)
+        """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
+        asker = Asker(self.dataset.ledger, self._payers, self.clock())
 
-    def _quoted(self, compiled: Compiled) -> tuple[Quote, ...]:
-        """What each release would cost; those that others of the account tell cost nothing."""
-        sources, quotes = self._told(compiled).sources, self.dataset.ledger.quote(self._account, self._asked(compiled))
-        return tuple(replace(q, receipt=sources[p].receipt) if p in sources else q for p, q in enumerate(quotes))
+        def compile_with(settings: Settings) -> Known:
+            asked = self.compiled(sql, parameters, asker.now, settings=settings)
+            stored = asker.stored(self._asked(asked)) if asked.pilot else None
+            answer = None if stored is None else self._made(asked, stored)  # of what is stored: nothing is charged
+            return known_so_far(asked, answer, lambda aims: self.compiled(sql, parameters, asker.now, aims, settings))
 
-    def _as_declared(self, sql: str) -> str:
-        """Files by the pattern that the schema gives: how many match, and their names, are a fact about the data."""
-        for table in self.dataset.schema.tables:
-            if isinstance(table.source, Files) and table.source.format == "parquet":
-                files = self.dataset.resolved.relations[table.name]
-                sql = sql.replace(render_source(files), render_source(table.source))
-        return sql
+        kinds = kinds_of(self.settings.statement, compile_with)
+        quotes = [quoted(one, self._told(one.compiled), self._asked(one.compiled), asker) for one in kinds]
+        compiled = kinds[0].compiled
+        outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
+        explained = explain(compiled, self.dataset.engine.name, outputs)
+        return as_declared(with_prices(explained, quotes, asker), self.dataset.resolved)
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
@@ -220,18 +210,21 @@ class Session:
     def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         now = self.clock()
         compiled = self.compiled(sql, parameters, now)
-        require_allowed(compiled, self._account)
         answer = self._answer(compiled)
         aims = aims_of(compiled, answer) if compiled.pilot else None
         if aims is None:
             return answer
-        followed = self.compiled(sql, parameters, now, aims)
-        require_allowed(followed, self._account, (compiled, answer))
-        return after_pilot(answer, self._answer(followed))
+        return after_pilot(answer, self._answer(self.compiled(sql, parameters, now, aims), (compiled, answer)))
 
-    def _answer(self, compiled: Compiled) -> Answer:
+    def _answer(self, compiled: Compiled, pilot: tuple[Compiled, Answer] | None = None) -> Answer:
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         served = self._served(compiled)
+        if served is None:
+            require_allowed(compiled, self._payers, pilot)
+        return self._made(compiled, served)
+
+    def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
+        """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
         same: Hashable = None
         if served and not compiled.reads:
             same = (self._table_key(compiled), *(claim.release for claim in served))

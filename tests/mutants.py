@@ -347,7 +347,22 @@ MUTANTS = (
            "return min(Fraction(1), 2 * _tail(mechanism, int(most / worth) + 1))",
            "return min(Fraction(1), _tail(mechanism, int(most / worth) + 1))", ACCURATE),
     mutant("what is paid for has a price", "prices.py",
-           "[quote.loss for quote in quotes if not quote.paid]", "[quote.loss for quote in quotes]", QUOTES),
+           "for place, quote in enumerate(self.quotes) if not quote.paid]", "for place, _ in enumerate(self.quotes)]",
+           QUOTES),
+    mutant("what is asked for twice has two prices", "prices.py",
+           "return one.plan, one.version,", "return place, one.plan, one.version,", QUOTES),
+    mutant("the error told is that of a fresh release", "prices.py",
+           "return expected_errors(self.told.compiled, specs)", "return expected_errors(self.compiled)", QUOTES),
+    mutant("a parent's policy is not told of", "prices.py",
+           "        for payer in payers:\n", "        for payer in payers[:1]:\n", QUOTES),
+    mutant("an account that expired is promised answers", "prices.py",
+           "            return error.message\n        return None\n\n\n@dataclass", "            return None\n"
+           "        return None\n\n\n@dataclass", QUOTES),
+    mutant("the price of a pilot is told as that of the statement", "session.py",
+           "answer = None if stored is None else self._made(asked, stored)", "answer = None", PILOT),
+    mutant("what a pilot may lead to is not looked at along the payers", "pilot.py",
+           "for payer in payers if payer.largest_epsilon is not None]",
+           "for payer in payers[:1] if payer.largest_epsilon is not None]", PILOT),
     mutant("a version is made when the data has changed", "versions.py",
            "return grid is not None and (made is None or grid.down(made) < grid.down(now))",
            "return grid is not None and current.identity != identify(schema, expand_sources(schema))", VERSIONS),
@@ -472,7 +487,7 @@ class Outcome:
 
 
 def copy_house(to: Path) -> None:
-    for name in ("dpsql", "tests", "schemas"):
+    for name in ("dpsql", "tests", "schemas", "docs"):
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__", "*.ledger*"))
     shutil.copy(ROOT / "pyproject.toml", to)
 

@@ -97,6 +97,6 @@ def test_the_expected_error_of_a_count_is_that_of_its_noise(clinic: Resolved) ->
 def test_the_text_shows_loss_noise_sql_and_outputs(clinic: Resolved) -> None:
     shown = explained("SELECT ward, COUNT(*) FROM visits GROUP BY ward", clinic, 2)
     text = str(shown)
-    for part in ("at most epsilon 1, delta 1e-07", "selection", "gaussian noise", shown.post_sql, "o1 bigint"):
+    for part in ("at most epsilon 1, delta 1e-7", "selection", "gaussian noise", shown.post_sql, "o1 bigint"):
         assert part in text
     assert shown.releases[0].sql.splitlines()[0] in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,6 +29,9 @@ ACCOUNTS = """
 analysts:
   ana: {budget: {epsilon: 100, delta: 1e-6}, largest_query: {epsilon: 4}}
   bob: {budget: {epsilon: 3, delta: 1e-6}}
+  joe: {budget: {epsilon: 100, delta: 1e-6}, largest_query: {epsilon: 4}, parent: team}
+groups:
+  team: {budget: {epsilon: 100, delta: 1e-6}, largest_query: {epsilon: 2}}
 tables:"""
 
 
@@ -103,7 +107,7 @@ def test_a_stored_release_that_is_accurate_enough_is_free(ana: Session) -> None:
     assert ana.execute(option("max_error = 10")).loss.rho > 0
 
 
-@pytest.mark.parametrize(("user", "most"), [("ana", "4"), ("bob", "3")])
+@pytest.mark.parametrize(("user", "most"), [("ana", "4"), ("bob", "3"), ("joe", "2")])
 def test_a_price_beyond_the_policy_is_refused_with_the_price(user: str, most: str, dataset: Dataset) -> None:
     session = Session(dataset, user, Silence())
     before = session.budget().charges
@@ -111,7 +115,10 @@ def test_a_price_beyond_the_policy_is_refused_with_the_price(user: str, most: st
     with pytest.raises(BudgetExceeded, match=message) as no:
         session.execute(option("max_error = 0.4"))
     assert no.value.hint and session.budget().charges == before
-    assert session.explain(option("max_error = 0.4")).epsilon > 3  # which is free
+    explained = session.explain(option("max_error = 0.4"))
+    assert explained.epsilon > 3  # which is free
+    offer = explained.offers[0]
+    assert offer.refused and offer.more == 0 and offer.reason == no.value.message
 
 
 # --- max_relative_error ----------------------------------------------------------------------------------------------
@@ -231,3 +238,82 @@ def test_describing_and_explaining_ask_no_pilot(ana: Session, monkeypatch: pytes
     monkeypatch.setattr(type(ana.dataset.ledger), "purchase", asked)
     sql = option("max_relative_error = 0.05")
     assert "pilot" in str(ana.explain(sql)) and ana.describe(sql)[0].name == "n"
+
+
+# --- what EXPLAIN says of it -----------------------------------------------------------------------------------------
+
+
+def test_a_price_that_is_not_known_is_not_told(ana: Session) -> None:
+    explained = ana.explain(option("max_relative_error = 0.2"))
+    assert explained.undecided and explained.epsilon == Fraction("0.5") and explained.expected == (None,)
+    lines = str(explained).splitlines()
+    assert lines[0] == "Loss: the pilot's epsilon 0.5, delta 1e-9, and then what it decides"
+    assert lines[2].startswith("  with gaussian noise: a pilot with standard error ")
+    assert lines[2].endswith("; and then what it decides") and "at most" not in lines[0]
+
+
+@pytest.mark.parametrize("shift", [-20, 0, 20])
+def test_once_the_pilot_is_stored_the_true_price_is_told(shift: int, dataset: Dataset) -> None:
+    """The pilot may be stored without what follows: it was asked for another error, or that was too dear."""
+    noisy = Session(dataset, "ana", Shifted(shift))
+    noisy.execute(option("max_relative_error = 0.5"))
+    sql, charges = option("max_relative_error = 0.05"), noisy.budget().charges
+    explained = noisy.explain(sql)
+    assert not explained.undecided and explained.epsilon > Fraction("0.5") and not explained.offers[0].paid
+    assert explained.expected == explained.offers[0].expected != (None,)
+    assert noisy.budget().charges == charges
+    answer = noisy.execute(sql)
+    assert answer.settings is not None and answer.settings.epsilon == explained.epsilon
+    assert answer.loss == explained.offers[0].price
+    lines = str(explained).splitlines()
+    assert lines[0].startswith("Loss: at most epsilon ") and lines[1] == "Price: the whole loss"
+    assert "Note: the pilot of max_relative_error was paid for before, and has decided this" in lines
+    again = noisy.explain(sql)
+    assert again.offers[0].paid and again.epsilon == explained.epsilon
+    assert noisy.execute(sql).loss.rho == 0
+
+
+def test_more_like_it_have_a_pilot_each(ana: Session) -> None:
+    ana.execute(option("max_relative_error = 0.5"))
+    offer = ana.explain(option("max_relative_error = 0.05")).offers[0]
+    plain = ana.explain(option(f"epsilon = {float(offer.epsilon)}", "SELECT COUNT(*) FROM people WHERE vip")).offers[0]
+    assert 0 < offer.more < plain.more and offer.rho == plain.rho
+
+
+def test_a_stored_pilot_that_is_good_enough_is_free(ana: Session) -> None:
+    sql = option("max_relative_error = 0.5, epsilon = 1.5")
+    ana.execute(sql)
+    explained = ana.explain(sql)
+    assert explained.offers[0].paid and not explained.undecided and explained.expected[0] is not None
+    assert "accurate enough: it is the answer" in str(explained) and "free, and you could ask" in str(explained)
+
+
+def test_what_the_pilot_has_shown_to_be_refused_is_told(ana: Session) -> None:
+    small = option("max_relative_error = 0.05", "SELECT COUNT(*) AS n FROM people WHERE age > 119")
+    with pytest.raises(InvalidParameter) as caught:
+        ana.execute(small)
+    offer = ana.explain(small).offers[0]
+    assert offer.refused and offer.more == 0 and offer.reason == caught.value.message
+    dear = option("max_relative_error = 0.00001", BY_VIP)
+    with pytest.raises(BudgetExceeded) as too_much:
+        ana.execute(dear)
+    explained = ana.explain(dear)
+    assert explained.offers[0].refused and explained.offers[0].reason == too_much.value.message
+    assert explained.epsilon > 4
+
+
+def test_the_pilot_of_others_decides_nothing(dataset: Dataset, ana: Session) -> None:
+    sql = option("max_relative_error = 0.2")
+    before = str(ana.explain(sql))
+    Session(dataset, "joe", Silence()).execute(option("max_relative_error = 0.5"))
+    assert str(ana.explain(sql)) == before
+
+
+def test_a_stored_answer_is_free_also_where_it_could_not_be_asked_any_more(dataset: Dataset, ana: Session) -> None:
+    sql = option("max_error = 2, noise = laplace")
+    ana.execute(sql)
+    schema = dataset.schema
+    poor = tuple(replace(one, policy=replace(one.policy, largest_epsilon=Fraction(1))) for one in schema.analysts)
+    later = Session(replace(dataset, resolved=replace(dataset.resolved, schema=replace(schema, analysts=poor))), "ana")
+    assert later.explain(sql).offers[0].paid and not later.explain(sql).offers[0].refused
+    assert later.execute(sql).loss.rho == 0
