@@ -243,7 +243,7 @@ class Session:
         """What the account has paid for and is stored, if that is all that the statement needs."""
         if not compiled.steps:
             return ()
-        self.dataset.check_unchanged()
+        self.dataset.check_current()
         self.dataset.runs.check(self._ticket)
         return self.dataset.ledger.served(self._account, self._asked(compiled), self.clock())
 
@@ -275,6 +275,7 @@ class Session:
         releases, asked = told.releases, told.bought(self._asked(compiled))
         claims = served
         if claims is None:
+            self.dataset.check_unchanged()
             claims = self.dataset.ledger.purchase(
                 self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
             )
