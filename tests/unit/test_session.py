@@ -181,7 +181,8 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     calls = Calls()
     engine, ledger = FakeEngine(calls), FakeLedger(calls)
     dataset = Dataset(clinic, engine, ledger)  # type: ignore[arg-type]
-    monkeypatch.setattr(Dataset, "check_unchanged", lambda self: calls.append("check"))
+    monkeypatch.setattr(Dataset, "check_unchanged", lambda self, scheduled=True: calls.append("check"))
+    monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run
     monkeypatch.setattr(
         session_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1]
@@ -236,14 +237,14 @@ def test_every_run_takes_a_multiple_of_min_latency_and_nothing_else_waits(
 
 def test_pay_then_run_then_perturb_then_store_then_post_process(world: World) -> None:
     answer = world.session.execute(COUNT)
-    assert world.calls == ["check", "purchase", "execute", "check", "noise", "store", "post"]
+    assert world.calls == ["current", "check", "purchase", "execute", "check", "noise", "store", "post"]
     assert answer.rows == [(1000,)] and [column.name for column in answer.columns] == ["n"]
 
 
 def test_all_releases_are_paid_for_before_the_first_runs(world: World) -> None:
     world.session.execute("SELECT (SELECT COUNT(*) FROM patients) AS a, (SELECT SUM(birth_year) FROM patients) AS b")
     run = ["execute", "check", "noise", "store"]
-    assert world.calls == ["check", "purchase", *run, *run, "post"]
+    assert world.calls == ["current", "check", "purchase", *run, *run, "post"]
     assert len(world.ledger.asked) == 2
 
 
@@ -256,17 +257,17 @@ def test_a_refused_charge_runs_nothing(world: World) -> None:
     world.ledger.refuses = BudgetExceeded("no")
     with pytest.raises(BudgetExceeded):
         world.session.execute(COUNT)
-    assert world.calls == ["check", "purchase"]
+    assert world.calls == ["current", "check", "purchase"]
 
 
 def test_data_that_changed_is_neither_paid_nor_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stale(self: Dataset) -> None:
+    def stale(self: Dataset, *, scheduled: bool = True) -> None:
         raise StaleData("changed")
 
     monkeypatch.setattr(Dataset, "check_unchanged", stale)
     with pytest.raises(StaleData):
         world.session.execute(COUNT)
-    assert world.calls == []
+    assert world.calls == ["current"]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_a_failing_engine_counts_against_the_account_and_is_not_refunded(failure
     with pytest.raises(EngineFailed) as caught:
         world.session.execute(COUNT)
     assert caught.value.message == "the engine could not finish the query"
-    assert world.calls == ["check", "purchase", "execute", "failed"]
+    assert world.calls == ["current", "check", "purchase", "execute", "failed"]
     assert world.ledger.failures == 1 and len(world.ledger.sold) == 1
 
 
@@ -326,7 +327,7 @@ def test_rows_that_do_not_fit_the_plan_count_as_a_failure(world: World, monkeypa
 def test_files_that_are_replaced_while_they_are_read_give_no_answer(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check(self: Dataset) -> None:
+    def check(self: Dataset, *, scheduled: bool = True) -> None:
         world.calls.append("check")
         if "execute" in world.calls:
             raise StaleData("replaced")
@@ -353,7 +354,7 @@ def test_asked_again_answered_again_free_and_without_the_engine(world: World) ->
     first = world.session.execute(BY_SEX)
     del world.calls[:]
     again = world.session.execute(BY_SEX)
-    assert world.calls == ["check", "served", "post"]
+    assert world.calls == ["current", "served", "post"]
     assert again.rows == first.rows and first.loss.rho > 0 and again.loss.rho == 0
 
 
@@ -365,12 +366,12 @@ def test_a_remembered_answer_is_worked_out_once_and_still_asked_of_the_ledger(wo
     answer.rows.clear()
     del world.calls[:]
     third = world.session.execute(BY_SEX)
-    assert world.calls == ["check", "served"] and third.rows == rows and third.loss.rho == 0
+    assert world.calls == ["current", "served"] and third.rows == rows and third.loss.rho == 0
     assert third.receipts == answer.receipts != ()
     del world.calls[:]
     world.session.execute("SET nonnegative = on")
     world.session.execute(BY_SEX)
-    assert world.calls == ["check", "served", "post"], "another answer is made of the same releases"
+    assert world.calls == ["current", "served", "post"], "another answer is made of the same releases"
 
 
 def test_another_spelling_of_the_same_question_is_free(world: World) -> None:
