@@ -56,7 +56,7 @@ def test_statement_timeout(house: House) -> None:
 def test_a_statement_that_is_canceled_before_its_charge_is_not_charged(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Dataset, "check_unchanged", lambda self: house.session.cancel())
+    monkeypatch.setattr(Dataset, "check_current", lambda self: house.session.cancel())
     with pytest.raises(QueryCanceled) as caught:
         house.session.execute(COUNT)
     assert caught.value.hint is None
