@@ -182,6 +182,8 @@ SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > 3 AND a.amount > b.qty
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid WHERE a.qty > b.qty
 SELECT COUNT(*) FROM items i JOIN orders o ON i.oid = o.oid
+SELECT SUM(o.qty) FROM (SELECT * FROM (SELECT uid, qty FROM orders) x WHERE qty > 3) y JOIN orders o ON o.uid = y.uid
+SELECT SUM(y.qty) FROM (SELECT * FROM (SELECT uid, qty FROM orders) x WHERE qty > 3) y JOIN orders o ON o.uid = y.uid
 SELECT SUM(x) FROM (SELECT uid, amount AS x FROM orders WHERE qty > 5) AS t
 SELECT SUM(x) FROM (SELECT uid, price AS x FROM orders WHERE qty > 5) AS t
 SELECT SUM(x) FROM (SELECT uid, amount AS x, qty AS y FROM orders) AS t WHERE y > 3

@@ -6,12 +6,13 @@ import pytest
 
 from dpsql.analysis.canon import canonical_expr, canonical_plan
 from dpsql.compile import Settings, compile_query
-from dpsql.plan.expr import Column, Compare, Literal, Not
+from dpsql.plan.expr import FALSE, TRUE, Call, Case, Column, Compare, Expr, Literal, Not
+from dpsql.plan.relations import Named
 from dpsql.schema.model import Resolved
 from dpsql.settings import defaults
 from dpsql.sql.parse import parse
 from dpsql.sql.split import split
-from dpsql.types import BIGINT, DOUBLE, TEXT
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT
 
 SAME = [
     ("cost > 1 AND score = 2", "score = 2 AND cost > 1"),
@@ -69,6 +70,24 @@ def test_order_and_names_of_outputs_do_not_matter(clinic: Resolved) -> None:
     one = "SELECT kind, ward, COUNT(*), SUM(cost) FROM visits GROUP BY 1, 2"
     other = "SELECT SUM(cost) AS s, ward AS w, COUNT(1), kind FROM visits v GROUP BY kind, w ORDER BY s"
     assert text(one, clinic) == text(other, clinic)
+
+
+def test_keys_that_change_places_are_another_plan(clinic: Resolved) -> None:
+    """What is stored is read by the names of keys and the places of cells."""
+    sql = "SELECT kind, ward, COUNT(*), SUM(cost) FROM visits GROUP BY 1, 2"
+    (release,) = split(parse(sql), clinic.schema).releases
+    plan = release.aggregate
+    one, other = plan.keys
+    turned = replace(plan, keys=(Named(one.name, other.expr), Named(other.name, one.expr)))
+    assert len(set(map(canonical_plan, (plan, turned, replace(plan, measures=plan.measures[::-1]))))) == 3
+
+
+def test_nested_cases_take_no_longer_than_their_text() -> None:
+    """Twice for each level would be 2^n times for n."""
+    expr: Expr = Column("b", BOOLEAN)
+    for _ in range(40):
+        expr = Case(((Call("coalesce", (expr, FALSE), BOOLEAN), TRUE),), FALSE, BOOLEAN)
+    assert canonical_expr(expr).count("case") == 40
 
 
 def test_filters_of_sub_selects_are_not_lost(clinic: Resolved) -> None:
