@@ -258,9 +258,10 @@ def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: t
 
 def _price(explanation: Explanation) -> str:
     paid, price = explanation.paid, explanation.offers[0].price
-    what = "the pilot" if explanation.undecided else "it"
+    if explanation.undecided:
+        return f"Price: {'nothing for the pilot' if all(paid) else 'that of the pilot'}, and then of what it decides"
     if all(paid):
-        return f"Price: nothing, {what} was paid for before"
+        return "Price: nothing, it was paid for before"
     if not any(paid):
         return "Price: the whole loss"
     epsilon = "" if price.epsilon is None else f"epsilon {short_up(price.epsilon)}, "

@@ -248,6 +248,7 @@ def test_a_price_that_is_not_known_is_not_told(ana: Session) -> None:
     assert explained.undecided and explained.epsilon == Fraction("0.5") and explained.expected == (None,)
     lines = str(explained).splitlines()
     assert lines[0] == "Loss: the pilot's epsilon 0.5, delta 1e-9, and then what it decides"
+    assert lines[1] == "Price: that of the pilot, and then of what it decides"
     assert lines[2].startswith("  with gaussian noise: a pilot with standard error ")
     assert lines[2].endswith("; and then what it decides") and "at most" not in lines[0]
 
