@@ -21,7 +21,7 @@ from dpsql.calibrate import Calibrated
 from dpsql.compiled import Chosen, Counted, TableStep
 from dpsql.errors import InvalidParameter, Unsupported
 from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe, Variance
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_of, standard_error
 from dpsql.privacy.spec import Spec
 from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
 from dpsql.settings import Settings
@@ -74,17 +74,13 @@ def half_width(noise: Noise, miss: Fraction) -> Fraction:
 
 
 def _tail(mechanism: Mechanism, m: int) -> Fraction:
-    if m > 800 * _scale(mechanism):
+    if m > 800 * scale_of(mechanism):
         return Fraction(1, 10**300)  # exp(-800) is less, and takes long to work out
     match mechanism:
         case Laplace(scale):
             return laplace_tail(scale, m)
         case Gaussian(sigma):
             return gaussian_tail(sigma, m)
-
-
-def _scale(mechanism: Mechanism) -> Fraction:
-    return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
 
 
 POINTS = 1 << 9
@@ -107,7 +103,7 @@ class _Summed:
     def __init__(self, noise: Noise) -> None:
         self.point = spread(noise) / POINTS
         self.size = REACH * POINTS
-        steps = (float(worth) if _scale(mechanism) > FINE else 0.0 for worth, mechanism in noise)
+        steps = (float(worth) if scale_of(mechanism) > FINE else 0.0 for worth, mechanism in noise)
         self.slack = sum(steps) + len(noise) * self.point / 2
         length = 1 << (2 * len(noise) * self.size).bit_length()
         product = np.ones(length // 2 + 1, np.complex128)
@@ -119,7 +115,7 @@ class _Summed:
         self.tails = np.cumsum(beyond[::-1])[::-1]  # from each point on, to both sides
 
     def _draw(self, worth: float, mechanism: Mechanism) -> Floats:
-        scale = float(_scale(mechanism))
+        scale = float(scale_of(mechanism))
         if scale > FINE:
             edges: Floats = (np.arange(2 * self.size + 2) - self.size - 0.5) * np.float64(self.point / (worth * scale))
             return np.diff(_normal(edges) if isinstance(mechanism, Gaussian) else _laplace(edges))

@@ -18,7 +18,14 @@ from dpsql.plan.nodes import Distinct, Gather, Norm, Sum, Weigh, cells_of
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.choice import Contribution, choice_loss, picks_under_epsilon, picks_under_rho
 from dpsql.privacy.loss import Loss, TooSmall, total
-from dpsql.privacy.mechanisms import Gaussian, Mechanism, Sensitivity, calibrate_gaussian, calibrate_laplace, loss
+from dpsql.privacy.mechanisms import (
+    Mechanism,
+    Sensitivity,
+    calibrate_gaussian,
+    calibrate_laplace,
+    loss,
+    scale_of,
+)
 from dpsql.privacy.records import Noised, write_record
 from dpsql.privacy.release import Bundle, KeySelection, Spec
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
@@ -231,10 +238,6 @@ def _mechanism(sensitivity: Sensitivity, share: Share) -> Mechanism:
     return calibrate_gaussian(sensitivity, share.rho)
 
 
-def _scale(mechanism: Mechanism) -> Fraction:
-    return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
-
-
 def _shifts(gather: Gather, share: Share, relation: Neighboring) -> dict[str, int]:
     """By how much each bundle is finer than its noise needs, keyed by its first cell."""
     limits = {
@@ -275,7 +278,7 @@ def _errors(
     selection: Selection | None,
     gather: Gather,
 ) -> tuple[Fraction, ...]:
-    noise = tuple(_scale(bundle.mechanism) * grids[bundle.claim.cells[0]] for bundle in bundles)
+    noise = tuple(scale_of(bundle.mechanism) * grids[bundle.claim.cells[0]] for bundle in bundles)
     if selection is None:
         return noise
     return (*noise, Fraction(units_needed(selection, selection_keys(gather))))

@@ -128,12 +128,11 @@ def account_named(schema: Schema, name: str) -> Account:
 
 
 def usual_query(schema: Schema, account: Account) -> Budget:
-    """The default of a statement, as far as the account's policy allows it."""
-    query = schema.privacy.query
-    return Budget(
-        min(query.epsilon, account.epsilon if account.largest_epsilon is None else account.largest_epsilon),
-        min(query.delta, account.delta if account.largest_delta is None else account.largest_delta),
-    )
+    """The default of a statement, as far as the policies of all who pay for it allow."""
+    query, payers = schema.privacy.query, payers_of(schema, account)
+    epsilons = [one.epsilon if one.largest_epsilon is None else one.largest_epsilon for one in payers]
+    deltas = [one.delta if one.largest_delta is None else one.largest_delta for one in payers]
+    return Budget(min(query.epsilon, *epsilons), min(query.delta, *deltas))
 
 
 def _account(name: str, budget: Budget, policy: Policy, query: Budget, parent: str | None = None) -> Account:

@@ -50,6 +50,7 @@ DERIVE = ("tests/property/test_derive.py",)
 DERIVED = ("tests/unit/test_derivation.py",)
 SUMS = ("tests/unit/derive/test_derive_noise.py",)
 VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
+FOUND = ("tests/attacks/test_found_in_the_ledger.py",)
 LEASES = ("tests/unit/ledger/test_ledger_leases.py",)
 PROCESSES = ("tests/unit/test_runs_processes.py",)
 PILOT = ("tests/unit/test_pilot.py",)
@@ -291,7 +292,10 @@ MUTANTS = (
     mutant("a member's history is not her group's", "ledger/terms.py",
            "        if not owed:\n            return\n", "        if True:\n            return\n", ACCOUNTS),
     mutant("a budget is raised by editing the schema", "ledger/terms.py",
-           "if head.terms is not None and not account.terms.within(head.terms):", "if False:", ACCOUNTS),
+           "if head.terms is not None and not self._is_less(account, head.terms):", "if False:", ACCOUNTS),
+    mutant("leaving a group is no raise", "ledger/terms.py",
+           "account.terms.within(recorded) and self._keeps_parent(account, recorded)", "account.terms.within(recorded)",
+           ACCOUNTS),
     mutant("a raised delta is no raise", "ledger/accounts.py",
            "self.epsilon <= other.epsilon and self.delta <= other.delta and", "self.epsilon <= other.epsilon and",
            ACCOUNTS),
@@ -321,7 +325,7 @@ MUTANTS = (
            "if entry.kind is not Kind.CHANGED and end.terms is not None and entry.terms != end.terms:", "if False:",
            CHAIN),
     mutant("a quote tells what others have asked", "ledger/books.py",
-           "own = answers.find_own(db, account.name, _filled(asked[place], found), hidden)",
+           "own = answers.find_own(db, account.name, matching.filled(asked[place], found), hidden)",
            "own = next(iter(answers._of_plan(db, asked[place], hidden)), None)", ACCOUNTS),
     mutant("others' releases are derived from", "ledger/answers.py",
            "AND state = 'stored' AND payment.account = ?\"", "AND state = 'stored' AND (TRUE OR payment.account = ?)\"",
@@ -329,6 +333,21 @@ MUTANTS = (
     mutant("releases of older data are derived from", "ledger/answers.py",
            "WHERE rows_of IN ({marks}) AND version = ? AND", "WHERE rows_of IN ({marks}) AND version <= ? + 9 AND",
            ACCOUNTS),
+    mutant("the dataset need not have paid", "ledger/verify.py",
+           "        if answers.owed(db, account, payer):\n", "        if False:\n", FOUND),
+    mutant("a body may be taken away", "ledger/verify.py",
+           'elif id in noted and state not in ("stored", "void"):', "elif False:", FOUND),
+    mutant("a charge is redeemed with the noise of another", "ledger/answers.py",
+           "        return (found.loss, found.errors) == (asked.loss, asked.errors)\n", "        pass\n", FOUND),
+    mutant("answers go by the time of who asked first", "ledger/answers.py",
+           " AND version < (SELECT max(number) FROM version)", "", FOUND),
+    mutant("a schedule times a run", "dataset.py", "_now() if scheduled else None", "_now()", FOUND),
+    mutant("a better inner release is another question", "ledger/books.py",
+           "        whole = matching.own(db, account.name, asked, hidden) or {}\n        for",
+           "        whole: matching.Chosen = {}\n        for", FOUND),
+    Mutant("a column named key is a stored key",
+           (Edit("derive/regroup.py", 'KEY = "\\0key"', 'KEY = "key"'),
+            Edit("derive/regroup.py", "    if KEY in columns_of(expr):\n        raise NotDerived\n", "")), FOUND),
     mutant("what runs is seen by its price", "ledger/leases.py",
            "    if not grid:\n        return frozenset()\n", "    return frozenset()\n", (*ACCOUNTS, "-k", "Hidden")),
     mutant("groups that were selected are added up", "derive/regroup.py",
@@ -463,7 +482,8 @@ MUTANTS = (
     mutant("holes are bound anew by each who runs", "ledger/answers.py",
            "SET holes = COALESCE(holes, ?), state", "SET holes = ?, state", (*ANSWERS, "-k", "two_processes")),
     mutant("the last of two runs is kept", "ledger/answers.py",
-           '" WHERE id = ? AND body IS NULL AND state <> \'void\'",', '" WHERE id = ? AND state <> \'void\'",',
+           '" WHERE id = ? AND body IS NULL AND state <> \'void\' RETURNING id",',
+           '" WHERE id = ? AND state <> \'void\' RETURNING id",',
            (*ANSWERS, "-k", "two_processes")),
     mutant("the dataset's figures are told", "ledger/books.py",
            "len(charges)) if own else refuse_shared()", "len(charges))", (*ANSWERS, "-k", "fixed_text")),
@@ -473,7 +493,7 @@ MUTANTS = (
     mutant("a ledger that is gone comes back empty", "ledger/sqlite.py",
            'f"{path.as_uri()}?mode=rw"', 'f"{path.as_uri()}?mode=rwc"',
            (*EVASION, "-k", "replaced")),
-    mutant("a ledger adds up losses of other neighbors", "ledger/sqlite.py",
+    mutant("a ledger adds up losses of other neighbors", "ledger/database.py",
            "    if made_for != binding:\n", "    if False:\n", (*EVASION, "-k", "bound_to")),
 )  # fmt: skip
 

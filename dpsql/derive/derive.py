@@ -26,7 +26,7 @@ from dpsql.derive.regroup import NotDerived, Regrouped, regroup
 from dpsql.derive.shape import Cell, Kind, Shape
 from dpsql.plan.recipes import Terms
 from dpsql.privacy.loss import TooSmall
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, root_at_least
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, root_at_least, scale_of
 from dpsql.privacy.selection import units_needed
 from dpsql.privacy.spec import Bundle, Release, Spec
 
@@ -123,14 +123,10 @@ def _check_additive(cell: Cell | None, stored: Shape, groups: Regrouped, spread:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def _scale(mechanism: Mechanism) -> Fraction:
-    return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
-
-
 def _variances(spec: Spec) -> dict[int, Fraction]:
     """Of each column, in the units of its values: of Gaussian noise the variance, of Laplace noise half of it."""
     return {
-        place: (_scale(bundle.mechanism) * spec.grids[place]) ** 2
+        place: (scale_of(bundle.mechanism) * spec.grids[place]) ** 2
         for bundle in spec.bundles
         for place in bundle.columns
     }

@@ -10,7 +10,8 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from dpsql.errors import OperationalError
+from dpsql.errors import IntegrityError, OperationalError
+from dpsql.ledger.base import Binding
 
 FORMAT = 2
 """Of the tables. A ledger of another format is not opened."""
@@ -93,6 +94,33 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def check_binding(rows: list[Row], name: str, binding: Binding) -> str:
+    """The ledger's id, if it was made for what the schema protects."""
+    if len(rows) != 1:
+        raise damaged(name)
+    made_for = Binding(*rows[0][1:])
+    if made_for != binding:
+        raise IntegrityError(
+            f'the ledger "{name}" was made for {_say(made_for)}, not for {_say(binding)}',
+            hint="Losses of different units do not add up: name a new ledger in the schema.",
+        )
+    return str(rows[0][0])
+
+
+BINDING = "SELECT id, unit, neighbors, group_size FROM ledger"
+
+
+def _say(binding: Binding) -> str:
+    return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
+
+
+def damaged(name: str) -> IntegrityError:
+    return IntegrityError(
+        f'the ledger "{name}" is damaged',
+        hint="Restore it from its last backup, and collect the receipts given out since (docs/budget.md).",
+    )
 
 
 def no_ledger(name: str) -> OperationalError:

@@ -25,7 +25,7 @@ import psycopg
 
 from dpsql.errors import Error, IntegrityError, OperationalError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction, no_ledger
+from dpsql.ledger.database import BINDING, FORMAT, KEPT, TABLES, Row, Transaction, check_binding, damaged, no_ledger
 from dpsql.ledger.postgres_pool import Pool, open_pool
 from dpsql.ledger.postgres_url import Place, read_url
 
@@ -141,7 +141,7 @@ def _opened(
             _create(db, place, binding)
         _check_format(db, place)
         _check_private(db, place)
-        id_ = _check_binding(db, place, binding)
+        id_ = check_binding(db.execute(BINDING).fetchall(), place.name, binding)
         server = "SELECT pg_postmaster_start_time(), oid, to_regnamespace(%s)::oid FROM pg_database"
         identity = _row(db, f"{server} WHERE datname = current_database()", place.schema)
         commit(db)
@@ -216,14 +216,14 @@ def _check_format(db: psycopg.Connection[Row], place: Place) -> None:
         )
     formats = db.execute("SELECT number FROM format").fetchall()
     if len(formats) != 1:
-        raise _damaged(place)
+        raise damaged(place.name)
     if formats != [(FORMAT,)]:
         raise IntegrityError(
             f'the ledger "{place.name}" has format {formats[0][0]}, and this dpsql reads format {FORMAT}',
             hint="Use the dpsql that made it.",
         )
     if not there.issuperset(_NAMES):
-        raise _damaged(place)
+        raise damaged(place.name)
 
 
 def _check_private(db: psycopg.Connection[Row], place: Place) -> None:
@@ -234,27 +234,6 @@ def _check_private(db: psycopg.Connection[Row], place: Place) -> None:
             f'the ledger "{place.name}" is open to every role of its server',
             hint=f"Write: REVOKE ALL ON SCHEMA {place.schema} FROM PUBLIC",
         )
-
-
-def _check_binding(db: psycopg.Connection[Row], place: Place, binding: Binding) -> str:
-    rows = db.execute("SELECT id, unit, neighbors, group_size FROM ledger").fetchall()
-    if len(rows) != 1:
-        raise _damaged(place)
-    made_for = Binding(*rows[0][1:])
-    if made_for != binding:
-        raise IntegrityError(
-            f'the ledger "{place.name}" was made for {_say(made_for)}, not for {_say(binding)}',
-            hint="Losses of different units do not add up: name a new ledger in the schema.",
-        )
-    return str(rows[0][0])
-
-
-def _say(binding: Binding) -> str:
-    return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
-
-
-def _damaged(place: Place) -> IntegrityError:
-    return IntegrityError(f'the ledger "{place.name}" is damaged', hint="Restore it from its last backup.")
 
 
 @contextmanager
@@ -285,7 +264,7 @@ def _explain(error: psycopg.Error, place: Place) -> Error:
             | psycopg.ProgrammingError()
             | psycopg.errors.RaiseException()
         ):
-            return _damaged(place)
+            return damaged(place.name)
         case _:
             return OperationalError(
                 f'the ledger "{place.name}" cannot be read or written',

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import FORMAT, KEPT, TABLES, Row, Transaction, no_ledger
+from dpsql.ledger.database import BINDING, FORMAT, KEPT, TABLES, Row, Transaction, check_binding, damaged, no_ledger
 from dpsql.private_files import require_private
 
 APPLICATION = 0x64707371  # "dpsq", in the file's header
@@ -126,7 +126,7 @@ def open_file(path: Path, binding: Binding, busy_seconds: float, *, make: bool =
         with closing(_connect(path, busy_seconds)) as db:
             db.execute("BEGIN")
             _check_format(db, path)
-            return LedgerFile(path, _check_binding(db, path, binding), busy_seconds)
+            return LedgerFile(path, check_binding(db.execute(BINDING).fetchall(), str(path), binding), busy_seconds)
 
 
 def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
@@ -202,28 +202,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         )
     for table in _CHECKED:
         if db.execute(f"PRAGMA integrity_check({table})").fetchall() != [("ok",)]:
-            raise _damaged(path)
-
-
-def _check_binding(db: sqlite3.Connection, path: Path, binding: Binding) -> str:
-    rows = db.execute("SELECT id, unit, neighbors, group_size FROM ledger").fetchall()
-    if len(rows) != 1:
-        raise _damaged(path)
-    made_for = Binding(*rows[0][1:])
-    if made_for != binding:
-        raise IntegrityError(
-            f'the ledger "{path}" was made for {_say(made_for)}, not for {_say(binding)}',
-            hint="Losses of different units do not add up: name a new ledger in the schema.",
-        )
-    return str(rows[0][0])
-
-
-def _say(binding: Binding) -> str:
-    return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
-
-
-def _damaged(path: Path) -> IntegrityError:
-    return IntegrityError(f'the ledger "{path}" is damaged', hint="Restore it from its last backup.")
+            raise damaged(str(path))
 
 
 @contextmanager
@@ -249,7 +228,7 @@ def _explain(error: sqlite3.Error, path: Path) -> Error:
                 hint="Ask again, or end the process that holds the ledger.",
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_ERROR:
-            return _damaged(path)
+            return damaged(str(path))
         case _:
             return OperationalError(
                 f'the ledger "{path}" cannot be read or written',

@@ -112,6 +112,10 @@ def loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
             return Loss(None, sensitivity.l2_squared / (2 * sigma**2), Fraction(0))
 
 
+def scale_of(mechanism: Mechanism) -> Fraction:
+    return mechanism.sigma if isinstance(mechanism, Gaussian) else mechanism.scale
+
+
 def standard_error(mechanism: Mechanism) -> float:
     """The standard deviation of one cell's noise, in grid units; for a small Gaussian an upper bound."""
     match mechanism:

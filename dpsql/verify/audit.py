@@ -21,7 +21,7 @@ from dpsql.engines.scratch import ScratchEngine
 from dpsql.exact import Exact
 from dpsql.privacy.choice import Exponential, penalties
 from dpsql.privacy.loss import total
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_of
 from dpsql.privacy.release import Release, Spec, perturb
 from dpsql.privacy.sampling import Sampler
 from dpsql.privacy.selection import (
@@ -131,14 +131,10 @@ def _look(
 
 def _in_noise(release: Release, spec: Spec, n: int) -> Floats:
     """The cells of each release, one row for each, in units of their noise."""
-    scales = {column: _scale(bundle.mechanism) for bundle in spec.bundles for column in bundle.columns}
+    scales = {column: float(scale_of(bundle.mechanism)) for bundle in spec.bundles for column in bundle.columns}
     columns = [release.cells[column].astype(np.float64).reshape(n, -1) / scale for column, scale in scales.items()]
     found: Floats = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
     return found
-
-
-def _scale(mechanism: Mechanism) -> float:
-    return float(mechanism.scale if isinstance(mechanism, Laplace) else mechanism.sigma)
 
 
 def _contrasts(cells: list[Floats]) -> tuple[Floats, ...]:
