@@ -167,9 +167,11 @@ def test_rule_9_a_refusal_for_the_datasets_budget_is_one_fixed_text(two: tuple[S
 def test_rule_9_data_versions_do_not_change_by_themselves(tmp_path: Path) -> None:
     """The price of a repeated question would tell when someone's row arrived."""
     session = build(tmp_path, "price", schema_text("price"), DATA)
-    session.execute(COUNT)
+    first = session.execute(COUNT)
     replace_data(tmp_path, "price", DATA + VICTIM)
-    assert outcome(session, COUNT).startswith("StaleData"), "not answered, and not charged, until the owner acts"
+    assert session.execute(COUNT).rows == first.rows, "what is stored is about the version that was registered"
+    new = outcome(session, "SELECT SUM(n) FROM visits")
+    assert new.startswith("StaleData"), "not answered, and not charged, until the owner acts"
     assert session.budget().charges == 1
     register_changed(tmp_path / "price.yaml")
     again = reopen(tmp_path / "price.yaml")

@@ -288,6 +288,7 @@ REPEATED = [
 def test_rule_3_a_group_that_is_listed_often_is_drawn_once(pair: Pair, sql: str) -> None:
     """`IN ('a','a',…)` or a public table with repeats: 1,000 noisy copies of one cell for one charge."""
     said = outcome(pair.with_, sql)
+    assert outcome(pair.without, sql) == said  # and both have paid for it, which EXPLAIN tells
     if said == "answered":
         rows = pair.with_.execute(sql).rows
         assert len({row[0] for row in rows}) == len(rows), "a group leaves twice"
