@@ -136,9 +136,11 @@ class Books:
                 answers.pay(db, release.release, name, heads[name].number + 1)
                 charge = Charge(wanted.plan, wanted.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
-        for payer in payers:
-            if bills[payer.name]:
-                self._charge(keeper, payer, heads[payer.name], bills[payer.name], account, statement)
+        charging = [payer for payer in payers if bills[payer.name]]
+        for payer in charging:
+            require_policy(payer, statement)
+        for payer in charging:
+            self._charge(keeper, payer, heads[payer.name], bills[payer.name], account, statement)
         return tuple(self._claim(db, account, found[place], charged[place]) for place in range(len(asked)))
 
     def _settle(self, keeper: Bookkeeper, payers: tuple[Account, ...]) -> None:
@@ -165,7 +167,6 @@ class Books:
         by: Account,
         statement: Statement,
     ) -> None:
-        require_policy(payer, statement)
         cost = cost_of(total([charge.loss for charge in charges]), statement.epsilon, statement.conversion)
         spent = admit(payer.terms.limits, head.spent, cost)
         if spent is None:

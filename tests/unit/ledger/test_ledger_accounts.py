@@ -116,6 +116,12 @@ class TestPolicies:
         ledger.purchase(everyone["ana"], ask("p"), Statement("SELECT", **{name: Fraction(1, 10**9)}), NOW)
         ledger.purchase(everyone["ana"], ask("p"), large, NOW)  # what was paid for is free, whatever the policy
 
+    def test_a_policy_is_told_before_a_budget_that_is_short(self, make: Make) -> None:
+        """Else she would be told an epsilon that fits, and be refused it again."""
+        ledger = make(UNI, replace(TEAM, largest_epsilon=Fraction(1, 10)), ANA)
+        with pytest.raises(BudgetExceeded, match="one query of \"team\" may ask for at most 0.1"):
+            ledger.purchase(ANA, ask("p", "3"), Statement("SELECT", Fraction(3)), NOW)
+
     @pytest.mark.parametrize("who", ["ana", "team", "dataset"])
     def test_an_expired_account_asks_nothing(self, make: Make, who: str) -> None:
         everyone = {a.name: replace(a, expires=date(2025, 1, 3)) if a.name == who else a for a in (*EVERYONE, DATASET)}
