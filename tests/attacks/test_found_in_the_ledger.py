@@ -189,9 +189,11 @@ NOW = datetime(2025, 1, 2, tzinfo=UTC)
 def test_retention_does_not_tell_whether_another_asked_first(shop: Shop, opened: Open, other: bool) -> None:
     path = shop(BOTH + "answers: {retention: 30 days}\n")
     now = datetime.now(UTC)
+    ana = opened(path, "ana", clock=lambda: now - timedelta(days=31))
+    bob = opened(path, "bob", clock=lambda: now - timedelta(days=1))
     if other:
-        opened(path, "ana", clock=lambda: now - timedelta(days=31)).execute(COUNT)
-    opened(path, "bob", clock=lambda: now - timedelta(days=1)).execute(COUNT)
+        ana.execute(COUNT)
+    bob.execute(COUNT)
     again = opened(path, "bob")  # opening is when answers past their retention are dropped
     assert again.execute(COUNT).loss.rho == 0
     register_changed(path)
