@@ -43,10 +43,19 @@ def edges(values: np.ndarray, bins: int = 64) -> np.ndarray:
     return borders[borders > values.min()]
 
 
-def fit(values: np.ndarray, borders: np.ndarray, survival: Survival) -> float:
-    """The chi-square p-value of the counts between the borders."""
+def between(borders: np.ndarray, survival: Survival) -> np.ndarray:
+    """The probabilities of the intervals that the borders make."""
     above = np.array([1.0, *(survival(int(b)) for b in borders), 0.0])
-    expected = (above[:-1] - above[1:]) * len(values)
+    return above[:-1] - above[1:]
+
+
+def fit(values: np.ndarray, borders: np.ndarray, survival: Survival) -> float:
+    """The chi-square p-value of the counts between the borders, without those that leave too little between them."""
+    expected = between(borders, survival) * len(values)
+    while expected.min() <= 10 and len(borders) > 1:
+        least = int(expected.argmin())
+        borders = np.delete(borders, min(least, len(borders) - 1))
+        expected = between(borders, survival) * len(values)
     observed = np.bincount(np.searchsorted(borders, values, side="right"), minlength=len(expected))
     assert expected.min() > 10
     return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
