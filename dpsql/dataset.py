@@ -59,13 +59,13 @@ class Dataset:
         stored."""
         versions.check_current(self.schema, self.ledger, self.resolved.version, _now())
 
-    def check_unchanged(self, *, scheduled: bool = True) -> None:
-        """Files are pinned: a charge buys an answer about the registered version or nothing.
+    def check_unchanged(self) -> None:
+        """Before a charge. Files are pinned: it buys an answer about the registered version or nothing."""
+        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, _now())
 
-        Privacy: whether the schedule has a newer one is asked before a charge, never after a run: else the time that
-        the run took would be told by whether it ended before.
-        """
-        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, _now() if scheduled else None)
+    def check_read(self) -> None:
+        """After a run: the files are still those of the version."""
+        versions.check_read(self.resolved)
 
     def close(self) -> None:
         """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.

@@ -28,6 +28,7 @@ from typing import Protocol
 from dpsql.engines.base import FAILED, FAILED_HINT, Engine, log
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
 from dpsql.ledger.base import Account, Claim, Ledger, Running
+from dpsql.ledger.leases import due
 from dpsql.privacy.release import Spec, perturb, to_bytes
 from dpsql.privacy.sampling import Sampler
 
@@ -88,7 +89,7 @@ class Data(Protocol):
     def engine(self) -> Engine: ...
     @property
     def ledger(self) -> Ledger: ...
-    def check_unchanged(self, *, scheduled: bool = True) -> None: ...
+    def check_read(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -299,15 +300,14 @@ class Runs:
         return self._until_due(running.ended * MICROSECOND, running.elapsed * MICROSECOND)
 
     def _until_due(self, ended: int, elapsed: int) -> int:
-        """From `elapsed` to the next multiple of the grid after `ended`."""
-        return max(0, max(1, -(-ended // self._grid)) * self._grid - elapsed) if self._grid else 0
+        return max(0, due(ended, self._grid) - elapsed) if self._grid else 0
 
     def _wait_until_shown(self, data: Data, release: int, ticket: Ticket) -> None:
-        due = self._clock.now() + self._unseen(data.ledger.run_of(release))
+        shown = self._clock.now() + self._unseen(data.ledger.run_of(release))
         with _here.changed:
-            while (now := self._clock.now()) < due:
+            while (now := self._clock.now()) < shown:
                 ticket.check(now, DETACHED)
-                rest = due if ticket.deadline is None else min(due, ticket.deadline)
+                rest = shown if ticket.deadline is None else min(shown, ticket.deadline)
                 _here.changed.wait((rest - now) / SECOND)
 
     def _end(self, job: Job, run: _Run, outcome: Outcome) -> bool:
@@ -391,7 +391,7 @@ def attempt(data: Data, job: Job) -> Outcome:
 def _released(data: Data, job: Job) -> bytes:
     """Exact rows live between these lines only."""
     exact = data.engine.execute(job.sql, job.keys, job.holes)
-    data.check_unchanged(scheduled=False)  # the files may have been replaced while they were read
+    data.check_read()  # the files may have been replaced while they were read
     return to_bytes(perturb(exact, job.spec, job.sampler))
 
 

@@ -123,6 +123,17 @@ def check_unchanged(schema: Schema, ledger: Versions, version: int, now: datetim
         raise _stale(current.identity if current else "{}", identity)
 
 
+def check_read(resolved: Resolved) -> None:
+    """Raise StaleData unless what was just read is what the version was registered for.
+
+    Privacy: it asks nothing else. Were it refused because a newer version is there, or due, whoever makes one while a
+    run is under way would learn by the refusal how long the run took.
+    """
+    identity = identify(resolved.schema, expand_sources(resolved.schema))
+    if identity != resolved.identity:
+        raise _stale(resolved.identity, identity)
+
+
 def engine_for(resolved: Resolved) -> DuckDBEngine:
     """An engine that can read the registered files and nothing else, within the owner's limits."""
     files = [path for source in resolved.relations.values() if isinstance(source, Files) for path in source.patterns]
@@ -312,7 +323,7 @@ def _resolve(schema: Schema, relations: Mapping[str, Source], version: Registere
     spelled: Physical = facts["physical"]
     physical = {table: _parsed(columns) for table, columns in spelled.items()}
     public = read_facts(facts.get("public", {}), schema)
-    return Resolved(schema, version.number, relations, physical, schema_hash(schema), public)
+    return Resolved(schema, version.number, relations, physical, schema_hash(schema), public, version.identity)
 
 
 def _parsed(columns: Mapping[str, str]) -> dict[str, Type | None]:

@@ -1,7 +1,8 @@
 """The store of releases: who has paid for which, and the one body of each. Law: a charge buys one release.
 
 `paid` is charged; `bound` has the values of its holes; `stored` has its body, and only what was read back from
-here is delivered; `void` was paid for a data version that can no longer be read, or is past its owner's retention.
+here is delivered; `void` is of an older
+data version, past its owner's retention.
 """
 
 from __future__ import annotations
@@ -119,8 +120,7 @@ def read_errors(text: str) -> Errors:
 
 def _require_readable(db: Transaction, version: int) -> None:
     """Before the charge: what is bought can be run. Asked whether or not others' release would serve."""
-    last = one(db, "SELECT number, readable FROM version ORDER BY number DESC LIMIT 1")
-    if last != (version, 1):
+    if one(db, "SELECT max(number) FROM version") != (version,):
         raise StaleData(f"data version {version} can no longer be read", hint="Ask again, on the current version.")
 
 
@@ -245,12 +245,6 @@ def _read_release(db: Transaction, release: int) -> tuple[bytes | None, bytes | 
         raise InternalError(f"there is no release {release}")
     body, holes = (None if value is None else bytes(value) for value in row)
     return body, holes
-
-
-def void(db: Transaction, version: int) -> None:
-    """Releases that were never stored are lost with their version; stored ones need no data, and stay."""
-    db.rows("UPDATE version SET readable = 0 WHERE number = ?", version)
-    db.rows("UPDATE release SET state = 'void' WHERE version = ? AND body IS NULL", version)
 
 
 def drop(db: Transaction, before: datetime) -> int:

@@ -345,11 +345,6 @@ class Books:
 
     # --- data versions -----------------------------------------------------------------------------------------------
 
-    def void(self, version: int) -> None:
-        """A data version can no longer be read: what was paid and not stored is lost."""
-        with self.database.write() as db:
-            answers.void(db, version)
-
     def register_version(
         self, identity: str, facts: str, *, after: int | None = None, at: datetime | None = None
     ) -> int:

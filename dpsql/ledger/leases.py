@@ -41,6 +41,14 @@ def read(db: Transaction, release: int) -> Running | None:
     return Running(holder, now - started, None if ended is None else ended - started, until - now)
 
 
+def due(took: int, grid: int) -> int:
+    """When the end of a run that took so long is to be seen: at the next multiple of the grid, counted from its start.
+
+    Privacy: the one place that says so, for those who wait and for what prices tell.
+    """
+    return max(1, -(-took // grid)) * grid
+
+
 def hidden(db: Transaction, grid: int) -> frozenset[int]:
     """The releases whose run has ended and is not yet to be seen, where ends are seen at multiples of `grid`.
 
@@ -52,7 +60,7 @@ def hidden(db: Transaction, grid: int) -> frozenset[int]:
     # A run is seen to have ended less than one `grid` after it had.
     rows = db.rows("SELECT release, started, ended FROM run WHERE ended > ?", now - grid)
     return frozenset(
-        release for release, started, ended in rows if now < started + max(1, -(-(ended - started) // grid)) * grid
+        release for release, started, ended in rows if now - started < due(ended - started, grid)
     )
 
 

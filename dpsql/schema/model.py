@@ -260,3 +260,4 @@ class Resolved:
     physical: Mapping[str, Mapping[str, Type | None]]
     hash: str = field(compare=False)  # of the schema's meaning: part of every compile key
     public: Mapping[str, PublicFacts] = field(default_factory=dict)
+    identity: str = field(default="", compare=False)  # of the version: which files it is, and what is claimed of them

@@ -285,10 +285,11 @@ def test_a_schedule_does_not_time_a_run(
     def late(self: object, *given: object) -> object:
         exact = execute(self, *given)  # type: ignore[arg-type]
         now[0] = start + timedelta(seconds=2)
+        opened(session.dataset.schema.path, "bob")  # who connects then makes the next version
         return exact
 
     monkeypatch.setattr(type(engine), "execute", late)
     assert session.execute(COUNT).loss.rho > 0
-    with pytest.raises(Error, match="by its schedule"):
+    with pytest.raises(Error, match="newer version"):
         session.execute(COUNT)
     assert replace(session.dataset, runs=session.dataset.runs).ledger.failures_of(session._account).counted == 0

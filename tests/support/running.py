@@ -72,7 +72,7 @@ class FakeData:
         self.act()
         return Exact([(SECRET,)], [np.array([41], np.int64)])
 
-    def check_unchanged(self, *, scheduled: bool = True) -> None:
+    def check_read(self) -> None:
         self.check()
 
     def stored(self, release: int) -> bytes | None:

@@ -181,7 +181,8 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     calls = Calls()
     engine, ledger = FakeEngine(calls), FakeLedger(calls)
     dataset = Dataset(clinic, engine, ledger)  # type: ignore[arg-type]
-    monkeypatch.setattr(Dataset, "check_unchanged", lambda self, scheduled=True: calls.append("check"))
+    monkeypatch.setattr(Dataset, "check_unchanged", lambda self: calls.append("check"))
+    monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run
     monkeypatch.setattr(
@@ -237,13 +238,13 @@ def test_every_run_takes_a_multiple_of_min_latency_and_nothing_else_waits(
 
 def test_pay_then_run_then_perturb_then_store_then_post_process(world: World) -> None:
     answer = world.session.execute(COUNT)
-    assert world.calls == ["current", "check", "purchase", "execute", "check", "noise", "store", "post"]
+    assert world.calls == ["current", "check", "purchase", "execute", "read", "noise", "store", "post"]
     assert answer.rows == [(1000,)] and [column.name for column in answer.columns] == ["n"]
 
 
 def test_all_releases_are_paid_for_before_the_first_runs(world: World) -> None:
     world.session.execute("SELECT (SELECT COUNT(*) FROM patients) AS a, (SELECT SUM(birth_year) FROM patients) AS b")
-    run = ["execute", "check", "noise", "store"]
+    run = ["execute", "read", "noise", "store"]
     assert world.calls == ["current", "check", "purchase", *run, *run, "post"]
     assert len(world.ledger.asked) == 2
 
@@ -261,7 +262,7 @@ def test_a_refused_charge_runs_nothing(world: World) -> None:
 
 
 def test_data_that_changed_is_neither_paid_nor_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stale(self: Dataset, *, scheduled: bool = True) -> None:
+    def stale(self: Dataset) -> None:
         raise StaleData("changed")
 
     monkeypatch.setattr(Dataset, "check_unchanged", stale)
@@ -327,12 +328,10 @@ def test_rows_that_do_not_fit_the_plan_count_as_a_failure(world: World, monkeypa
 def test_files_that_are_replaced_while_they_are_read_give_no_answer(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check(self: Dataset, *, scheduled: bool = True) -> None:
-        world.calls.append("check")
-        if "execute" in world.calls:
-            raise StaleData("replaced")
+    def check(self: Dataset) -> None:
+        raise StaleData("replaced")
 
-    monkeypatch.setattr(Dataset, "check_unchanged", check)
+    monkeypatch.setattr(Dataset, "check_read", check)
     with pytest.raises(StaleData):
         world.session.execute(COUNT)
     assert "noise" not in world.calls and "store" not in world.calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -372,21 +372,30 @@ class TestDataVersions:
         current = ledger.current_version()
         assert current is not None and current.identity == "files"
 
-    def test_void_ones_take_no_charge_and_no_body(self, ledger: Books) -> None:
+    def test_an_older_one_takes_no_charge_but_what_runs_is_stored(self, ledger: Books) -> None:
+        """Whether a run ended before the next version was made must not be told by whether it is answered."""
         (paid,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], Statement("a"), NOW)
         (kept,) = ledger.purchase(ANA, [ask("q", laplace("1/10"))], Statement("b"), NOW)
         ledger.store(kept.release, b"rows")
-        ledger.void(1)
-        with pytest.raises(StaleData):
-            ledger.store(paid.release, b"too late")
-        with pytest.raises(StaleData):
-            ledger.bind_holes(paid.release, b"too late")
-        for account in (ANA, BEN):
+        ledger.register_version("files", "facts")
+        for account, plan in ((ANA, "r"), (BEN, "p"), (BEN, "q")):
             with pytest.raises(StaleData):
-                ledger.purchase(account, [ask("p", laplace("1/10"))], Statement("a"), NOW)
+                ledger.purchase(account, [ask(plan, laplace("1/10"))], Statement("a"), NOW)
+        assert ledger.store(paid.release, b"late") == b"late"
         assert ledger.purchase(ANA, [ask("q", laplace("1/10"))], Statement("b"), NOW)[0].body == b"rows"
         assert ledger.balance(ANA).charges == 2
         assert ledger.balance(BEN).charges == 0
+
+    def test_void_releases_take_no_body(self, ledger: Books) -> None:
+        (dropped,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], Statement("a"), NOW)
+        ledger.store(dropped.release, b"rows")
+        ledger.register_version("files", "facts")
+        assert ledger.drop_answers(NOW + timedelta(days=1)) == 1
+        with pytest.raises(StaleData):
+            ledger.store(dropped.release, b"drawn again")
+        with pytest.raises(StaleData):
+            ledger.bind_holes(dropped.release, b"too late")
+        assert ledger.stored(dropped.release) is None and ledger.verify() == ()
 
     def test_an_unknown_one_takes_no_charge(self, ledger: Books) -> None:
         with pytest.raises(StaleData):
