@@ -6,6 +6,8 @@ units than any threshold: what comes out is what was asked, and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.dataset import open_dataset
+from dpsql.dataset import Dataset, open_dataset
 from dpsql.privacy.sampling import Integers, likeliest
 from dpsql.session import Session
 
@@ -108,3 +110,16 @@ def open_shop(folder: Path, change: str = "") -> tuple[Session, duckdb.DuckDBPyC
     reference.execute(DATA + change)
     reference.execute("CREATE MACRO clip(x, lo, hi) AS CASE WHEN x < lo THEN lo WHEN x > hi THEN hi ELSE x END")
     return Session(open_dataset(folder / "shop.yaml"), sampler=Silence()), reference
+
+
+@contextmanager
+def opened_with(folder: Path, accounts: str) -> Iterator[Dataset]:
+    """The shop, with what stands in its schema from `query` to `tables:` replaced."""
+    start, end = SCHEMA.index("  query:"), SCHEMA.index("tables:")
+    text = SCHEMA[:start].rstrip() + accounts + SCHEMA[end + len("tables:") :]
+    (folder / "shop.yaml").write_text(text, encoding="utf-8")
+    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+        connection.execute(DATA)
+    dataset = open_dataset(folder / "shop.yaml")
+    yield dataset
+    dataset.close()

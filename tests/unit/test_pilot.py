@@ -7,14 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from support import shop
 from support.shop import Silence
 
 from dpsql.accuracy import half_width, missed, noise_of
-from dpsql.dataset import Dataset, open_dataset
+from dpsql.dataset import Dataset
 from dpsql.errors import BudgetExceeded, InvalidParameter
 from dpsql.pilot import aims_of
 from dpsql.plan.recipes import Linear
@@ -58,14 +57,8 @@ class OneSigma(Silence):
 
 @pytest.fixture()
 def dataset(tmp_path: Path) -> Iterator[Dataset]:
-    start, end = shop.SCHEMA.index("  query:"), shop.SCHEMA.index("tables:")
-    text = shop.SCHEMA[:start].rstrip() + ACCOUNTS + shop.SCHEMA[end + len("tables:") :]
-    (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
-    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
-        connection.execute(shop.DATA)
-    opened = open_dataset(tmp_path / "shop.yaml")
-    yield opened
-    opened.close()
+    with shop.opened_with(tmp_path, ACCOUNTS) as opened:
+        yield opened
 
 
 @pytest.fixture()

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import pytest
 from support import shop
 from support.shop import Silence
 
-from dpsql.dataset import DATASET, Dataset, dataset_account, open_dataset, payers_of
+from dpsql.dataset import DATASET, Dataset, dataset_account, payers_of
 from dpsql.errors import AccessDenied, BudgetExceeded
 from dpsql.explain import Offer
 from dpsql.ledger.how_many import MANY, how_many
@@ -38,14 +37,8 @@ tables:"""
 
 @pytest.fixture()
 def dataset(tmp_path: Path) -> Iterator[Dataset]:
-    start, end = shop.SCHEMA.index("  query:"), shop.SCHEMA.index("tables:")
-    text = shop.SCHEMA[:start].rstrip() + ACCOUNTS + shop.SCHEMA[end + len("tables:") :]
-    (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
-    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
-        connection.execute(shop.DATA)
-    opened = open_dataset(tmp_path / "shop.yaml")
-    yield opened
-    opened.close()
+    with shop.opened_with(tmp_path, ACCOUNTS) as opened:
+        yield opened
 
 
 @pytest.fixture()
