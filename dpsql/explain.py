@@ -261,7 +261,8 @@ def _price(explanation: Explanation) -> str:
     if explanation.undecided:
         return f"Price: {'nothing for the pilot' if all(paid) else 'that of the pilot'}, and then of what it decides"
     if all(paid):
-        return "Price: nothing, it was paid for before"
+        derived = any(source.startswith("derived") for source in explanation.sources)
+        return "Price: nothing, it " + ("follows from what was paid for" if derived else "was paid for before")
     if not any(paid):
         return "Price: the whole loss"
     epsilon = "" if price.epsilon is None else f"epsilon {short_up(price.epsilon)}, "

@@ -270,7 +270,9 @@ def test_explain_says_where_an_answer_will_come_from(shop: Session) -> None:
     assert bought == "a run that has to be paid for"
     assert f"  from: {derived}" in str(shop.explain(both)).splitlines()
     (own,) = shop.explain(GROUPED).sources
+    assert "Price: nothing, it was paid for before" in str(shop.explain(GROUPED))
     assert own == "your own release, paid for before"
+    assert "Price: nothing, it follows from what was paid for" in str(shop.explain("SELECT COUNT(*) FROM people"))
 
 
 # --- whose releases --------------------------------------------------------------------------------------------------
