@@ -110,7 +110,8 @@ class Bench:
             laid.name: find_facts(laid.table, laid.table.source, world.physical[laid.name], self.witness.one.ask)
             for laid in world.public
         }
-        self._resolved = replace(world.resolved, schema=schema, version=version, public=facts)
+        identity = identify(schema, expand_sources(schema))
+        self._resolved = replace(world.resolved, schema=schema, version=version, public=facts, identity=identity)
         self._ledger = ledger
 
     def forget(self) -> None:
