@@ -27,7 +27,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsql.cli.hospital import SCHEMA, make_hospital
-from dpsql.dataset import dataset_account, open_dataset
+from dpsql.dataset import open_dataset
+from dpsql.payers import dataset_account
 from dpsql.session import Session
 
 USERS = tuple(f"user{number:02}" for number in range(10))

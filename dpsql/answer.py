@@ -8,20 +8,12 @@ from dataclasses import dataclass, replace
 from dpsql.catalog.rows import CatalogTable
 from dpsql.compiled import Compiled
 from dpsql.exact import Row
+from dpsql.figures import CellError
 from dpsql.ledger.base import Balance, Receipt
 from dpsql.post.sandbox import OutputColumn, Rows
 from dpsql.privacy.loss import NO_LOSS, Loss
 from dpsql.settings import Settings
 from dpsql.types import TEXT, Type
-
-
-@dataclass(frozen=True)
-class CellError:
-    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
-
-    stderr: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,22 @@ as 0.1, not as 0.101. What is left is never told larger than it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 _UP = Context(prec=3, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _CUT = Context(prec=12, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=3, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+@dataclass(frozen=True)
+class CellError:
+    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
+
+    stderr: float
+    low: float
+    high: float
 
 
 def short_up(value: Fraction) -> str:

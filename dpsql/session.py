@@ -16,7 +16,6 @@ from dpsql.about import VERSION
 from dpsql.accuracy import Aims
 from dpsql.answer import (
     Answer,
-    CellError,
     budget_answer,
     catalog_answer,
     done,
@@ -28,12 +27,15 @@ from dpsql.answer import (
 from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
+from dpsql.catalog.names import NamedTable, named_tables
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
-from dpsql.dataset import Dataset, payers_of
+from dpsql.dataset import Dataset, now_utc
 from dpsql.derivation import Told, asked_for, tell
 from dpsql.errors import Error
 from dpsql.explain import Explanation, as_declared, explain
+from dpsql.figures import CellError
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
+from dpsql.payers import payers_of
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
@@ -65,7 +67,10 @@ from dpsql.sql.parse import Parameter, literal
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
 
-__all__ = ["Answer", "Balance", "CellError", "Explanation", "Loss", "OutputColumn", "Parameter", "Receipt", "Session"]
+__all__ = [
+    "Answer", "Balance", "CellError", "Explanation", "Loss", "NamedTable", "OutputColumn", "Parameter", "Receipt",
+    "Session",
+]  # fmt: skip
 
 _T = TypeVar("_T")
 
@@ -79,16 +84,12 @@ TIMEOUT = 60.0
 """Seconds that post-processing may take."""
 
 
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
-
-
 @dataclass
 class Session:
     dataset: Dataset
     user: str | None = None
     sampler: Sampler = field(default_factory=ExactSampler)
-    clock: Callable[[], dt.datetime] = _now
+    clock: Callable[[], dt.datetime] = now_utc
     timeout: float = TIMEOUT
 
     def __post_init__(self) -> None:
@@ -181,6 +182,10 @@ class Session:
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
         return self._outputs(self.compiled(sql, parameters))
+
+    def tables(self) -> tuple[NamedTable, ...]:
+        """What can be named, as the schema declares it. Free."""
+        return named_tables(self._shown)
 
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpsql.cli.screen import Screen
-from dpsql.dataset import account_named, grant, open_books
 from dpsql.dbapi.address import read_address
+from dpsql.display.screen import Screen
 from dpsql.figures import short_up
+from dpsql.owner.books import account_named, grant, open_books
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:

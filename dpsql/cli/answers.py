@@ -7,11 +7,11 @@ import json
 from datetime import UTC, date, datetime
 from typing import Any
 
-from dpsql.cli.formats import Figure, print_table
-from dpsql.cli.screen import Screen, Usage
-from dpsql.dataset import Ledger, Stored, open_books
 from dpsql.dbapi.address import read_address
+from dpsql.display.formats import Figure, print_table
+from dpsql.display.screen import Screen, Usage
 from dpsql.figures import short_up
+from dpsql.owner.books import Ledger, Stored, open_books
 
 _HEADS = ("answer", "version", "charged at", "state", "rho", "delta", "bytes", "paid by", "statement")
 _SHOWN = 60

@@ -6,9 +6,9 @@ import argparse
 import json
 from typing import Any
 
-from dpsql.cli.screen import RED, Screen
-from dpsql.dataset import Audit, audit_books
 from dpsql.dbapi.address import read_address
+from dpsql.display.screen import RED, Screen
+from dpsql.owner.books import Audit, audit_books
 
 _FOUND = 3
 

@@ -11,9 +11,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from dpsql.cli.formats import Figure, csv_lines, print_table
-from dpsql.cli.screen import DIM, Screen, Usage
-from dpsql.dataset import (
+from dpsql.dbapi.address import read_address
+from dpsql.display.formats import Figure, csv_lines, print_table
+from dpsql.display.screen import DIM, Screen, Usage
+from dpsql.errors import OperationalError
+from dpsql.figures import short_left, short_up
+from dpsql.owner.books import (
     DATASET,
     Standing,
     Verdict,
@@ -24,9 +27,6 @@ from dpsql.dataset import (
     report_on,
     standings,
 )
-from dpsql.dbapi.address import read_address
-from dpsql.errors import OperationalError
-from dpsql.figures import short_left, short_up
 
 _HEADS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
 _BAR = 20

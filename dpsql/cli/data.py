@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.screen import Screen
-from dpsql.dataset import register_changed
 from dpsql.dbapi.address import read_address
+from dpsql.display.screen import Screen
+from dpsql.owner.books import register_changed
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:

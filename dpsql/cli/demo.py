@@ -10,7 +10,7 @@ from pathlib import Path
 import dpsql
 from dpsql.cli.hospital import SCHEMA, make_hospital
 from dpsql.cli.query import print_answer
-from dpsql.cli.screen import BOLD, DIM, Screen
+from dpsql.display.screen import BOLD, DIM, Screen
 from dpsql.errors import Error, InterfaceError
 
 WIDTH = 100

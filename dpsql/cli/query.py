@@ -10,10 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import dpsql
-from dpsql.cli.formats import csv_lines, json_lines, print_table, unique_names
-from dpsql.cli.screen import Screen, Usage
 from dpsql.dbapi.cursor import Cursor
 from dpsql.dbapi.frames import Frame, with_errors
+from dpsql.display.formats import csv_lines, json_lines, print_table, unique_names
+from dpsql.display.screen import Screen, Usage
 from dpsql.errors import InterfaceError
 from dpsql.figures import short_left, short_up
 

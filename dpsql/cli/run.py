@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from dpsql.cli.arguments import build_parser
-from dpsql.cli.screen import Screen, Usage
+from dpsql.display.screen import Screen, Usage
 from dpsql.errors import Error
 
 # By name, so that `dpsql --help` need not import what opens data.

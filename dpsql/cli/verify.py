@@ -8,8 +8,8 @@ import signal
 import time
 from pathlib import Path
 
-from dpsql.cli.screen import Screen, Usage
 from dpsql.dbapi.address import read_address
+from dpsql.display.screen import Screen, Usage
 from dpsql.errors import OperationalError
 from dpsql.verify.run import Plan, Progress, verify
 

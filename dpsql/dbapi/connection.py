@@ -15,7 +15,7 @@ from dpsql.dbapi.address import Setting, read_address
 from dpsql.dbapi.charge import NOTHING, Charge
 from dpsql.dbapi.cursor import Cursor
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.session import Answer, Balance, Explanation, Parameter, Session
+from dpsql.session import Answer, Balance, Explanation, NamedTable, Parameter, Session
 
 
 def connect(path_or_url: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Connection:
@@ -115,6 +115,11 @@ class Connection:
         """What this analyst has lost and has left."""
         with self._lock:
             return self._open_session().budget()
+
+    def tables(self) -> tuple[NamedTable, ...]:
+        """The tables that can be asked, with their columns, declared values and bounds; from the schema alone, free."""
+        with self._lock:
+            return self._open_session().tables()
 
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> tuple[Answer, Charge]:
         with self._lock:

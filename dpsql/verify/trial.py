@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 
 from dpsql.calibrate import Noise
 from dpsql.compile import Compiled
-from dpsql.dataset import Dataset, dataset_account
+from dpsql.dataset import Dataset
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.open import open_ledger
+from dpsql.payers import dataset_account
 from dpsql.privacy.loss import total
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts

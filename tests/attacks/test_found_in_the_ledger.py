@@ -15,12 +15,13 @@ import pytest
 from support.shop import DATA, SCHEMA, Silence
 
 from dpsql import dataset as datasets
-from dpsql.dataset import audit_books, grant, open_dataset, register_changed
+from dpsql.dataset import open_dataset
 from dpsql.errors import BudgetExceeded, Error, IntegrityError
 from dpsql.ledger import chain
 from dpsql.ledger.audit import audit
 from dpsql.ledger.base import Account, Asked, Binding, Statement
 from dpsql.ledger.open import open_ledger
+from dpsql.owner.books import audit_books, grant, register_changed
 from dpsql.privacy.records import write_record
 from dpsql.privacy.selection import choose_under_rho
 from dpsql.runs import Runs

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, reopen, replace_data, schema_text, spent
 
-from dpsql.dataset import dataset_account, grant, open_dataset
+from dpsql.dataset import open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
 from dpsql.ledger.books import Books
+from dpsql.owner.books import grant
+from dpsql.payers import dataset_account
 from dpsql.session import Session
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"

@@ -29,11 +29,12 @@ from support.attacking import (
 )
 from support.shop import Silence
 
-from dpsql.dataset import dataset_account, register_changed
 from dpsql.errors import BudgetExceeded, QueryCanceled
 from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
 from dpsql.ledger.books import Books
 from dpsql.ledger.open import open_ledger
+from dpsql.owner.books import register_changed
+from dpsql.payers import dataset_account
 from dpsql.privacy.loss import Loss
 from dpsql.session import Session
 

@@ -22,8 +22,9 @@ from support.attacking import (
     told_apart,
 )
 
-from dpsql.dataset import open_dataset, register_changed
+from dpsql.dataset import open_dataset
 from dpsql.errors import OperationalError, SchemaError, StaleData
+from dpsql.owner.books import register_changed
 from dpsql.session import Session
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import duckdb
 from support.shop import DATA, SCHEMA, Silence
 
-from dpsql.dataset import open_dataset, register_changed
+from dpsql.dataset import open_dataset
+from dpsql.owner.books import register_changed
 from dpsql.session import Session
 
 

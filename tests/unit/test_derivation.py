@@ -14,9 +14,10 @@ import pytest
 from support.shop import DATA, SCHEMA, Silence
 
 import dpsql
-from dpsql.dataset import open_dataset, register_changed
+from dpsql.dataset import open_dataset
 from dpsql.derivation import Source, Told
 from dpsql.ledger.base import Asked
+from dpsql.owner.books import register_changed
 from dpsql.privacy.loss import NO_LOSS
 from dpsql.session import Answer, Session
 

@@ -12,10 +12,11 @@ import pytest
 from support import shop
 from support.shop import Silence
 
-from dpsql.dataset import DATASET, Dataset, dataset_account, payers_of
+from dpsql.dataset import Dataset
 from dpsql.errors import AccessDenied, BudgetExceeded
 from dpsql.explain import Offer
 from dpsql.ledger.how_many import MANY, how_many
+from dpsql.payers import DATASET, dataset_account, payers_of
 from dpsql.session import Session
 
 COUNT = "SELECT COUNT(*) AS n FROM people"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dataset import register_changed
 from dpsql.dbapi.address import read_address
+from dpsql.owner.books import register_changed
 
 
 def setting(connection, name):

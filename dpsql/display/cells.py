@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-import dpsql
+from dpsql.figures import CellError
 
 MOST_DECIMALS = 9
 
 
-def half_width(value: Any, bar: dpsql.CellError | None) -> float | None:
+def half_width(value: Any, bar: CellError | None) -> float | None:
     """Half of the 95 % interval; where a bound cuts one side of it off, how far the other side reaches."""
     if bar is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None

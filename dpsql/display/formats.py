@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-import dpsql
-from dpsql.cli.cells import bar_text, cell_text, column_decimals, half_width, width_of
-from dpsql.cli.screen import BOLD, DIM, Screen
+from dpsql.display.cells import bar_text, cell_text, column_decimals, half_width, width_of
+from dpsql.display.screen import BOLD, DIM, Screen
+from dpsql.figures import CellError
 
 Row = tuple[Any, ...]
-Bars = Sequence[tuple["dpsql.CellError | None", ...]]
+Bars = Sequence[tuple[CellError | None, ...]]
 
 
 class Figure(str):
@@ -43,7 +43,7 @@ def _dim_null(screen: Screen, cell: str, value: object) -> str:
     return screen.style(cell, DIM) if value is None else cell
 
 
-def _column(values: list[Any], bars: list[dpsql.CellError | None] | None) -> list[str]:
+def _column(values: list[Any], bars: list[CellError | None] | None) -> list[str]:
     """The texts of a column; values and error bars each end at one place."""
     widths = [half_width(v, bar) for v, bar in zip(values, bars or [None] * len(values), strict=True)]
     decimals = column_decimals(values, widths)

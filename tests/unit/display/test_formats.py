@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import pytest
 
-from dpsql.cli.formats import csv_lines, json_lines, print_table, unique_names
-from dpsql.cli.screen import Screen, coloured
+from dpsql.display.formats import csv_lines, json_lines, print_table, unique_names
+from dpsql.display.screen import Screen, coloured
 from dpsql.session import CellError
 
 
@@ -141,7 +141,7 @@ def test_names_become_unique(names, unique):
     assert unique_names(names) == unique
 
 
-@pytest.mark.parametrize("module", ["dpsql.cli.formats", "dpsql.cli.query", "dpsql.figures"])
+@pytest.mark.parametrize("module", ["dpsql.display.formats", "dpsql.cli.query", "dpsql.figures"])
 def test_examples_in_docstrings(module):
     results = doctest.testmod(importlib.import_module(module))
     assert results.attempted and not results.failed

@@ -1,0 +1,87 @@
+"""What can be named in a statement: tables with their columns, as values for completion, reflection and `\\d`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsql.catalog.describe import column_comment, table_comment
+from dpsql.catalog.information import foreign_name, unique_name
+from dpsql.catalog.shows import bounds_text
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, Schema, Table, View
+from dpsql.types import Type
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """A column as the schema declares it; `values` are its declared ones as text, None where none are declared."""
+
+    name: str
+    type: Type
+    bounds: str | None = None
+    values: tuple[str, ...] | None = None
+    is_unit: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class UniqueKey:
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """The declared way to the privacy unit."""
+
+    name: str
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """`kind` is `private`, `public` or `view`."""
+
+    name: str
+    kind: str
+    columns: tuple[NamedColumn, ...]
+    unique: tuple[UniqueKey, ...] = ()
+    foreign: tuple[ForeignKey, ...] = ()
+    comment: str | None = None
+    definition: str | None = None
+
+    def column(self, name: str) -> NamedColumn | None:
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+
+def named_tables(schema: Schema) -> tuple[NamedTable, ...]:
+    """In the schema's order; views last."""
+    return (*(_table(schema, table) for table in schema.tables), *(_view(view) for view in schema.views))
+
+
+def _table(schema: Schema, table: Table) -> NamedTable:
+    unit = table.unit
+    foreign = (ForeignKey(foreign_name(table, unit), unit.column, unit.table, unit.key),) if isinstance(
+        unit, ForeignUnit
+    ) else ()
+    return NamedTable(
+        table.name,
+        "public" if table.public else "private",
+        tuple(_column(table, column) for column in table.columns),
+        tuple(UniqueKey(unique_name(table, key), key) for key in table.unique),
+        foreign,
+        table_comment(schema, table),
+    )
+
+
+def _column(table: Table, column: Column) -> NamedColumn:
+    values = None if column.domain.values is None else tuple(str(value) for value in column.domain.values)
+    is_unit = isinstance(table.unit, OwnUnit) and table.unit.column == column.name
+    bounds = bounds_text(column.domain) or None
+    return NamedColumn(column.name, column.type, bounds, values, is_unit, column_comment(table, column))
+
+
+def _view(view: View) -> NamedTable:
+    columns = tuple(NamedColumn(column.name, column.type) for column in view.columns)
+    return NamedTable(view.name, "view", columns, comment="A view.", definition=view.sql)

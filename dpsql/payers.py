@@ -1,0 +1,98 @@
+"""Who pays: the accounts that a schema declares, and the ledger that holds them."""
+
+from __future__ import annotations
+
+from dpsql.errors import AccessDenied
+from dpsql.ledger.base import Account, Binding, Ledger
+from dpsql.ledger.books import ACCOUNTS_WORTH
+from dpsql.ledger.open import open_ledger
+from dpsql.privacy.filters import Composition
+from dpsql.schema.model import Analyst, Budget, Group, Policy, Schema
+
+DATASET = "dataset"
+
+
+def account_of(schema: Schema, user: str | None) -> Account:
+    """Who pays: an analyst of the schema, or the dataset itself where none are declared."""
+    if not schema.analysts:
+        if user not in (None, DATASET):
+            raise AccessDenied(f'there is no analyst "{user}" in the schema', hint="It has none, so leave it out.")
+        return dataset_account(schema)
+    names = ", ".join(analyst.name for analyst in schema.analysts)
+    if user is None:
+        raise AccessDenied("a user must be named", hint=f"Connect as one of: {names}.")
+    analyst = schema.analyst(user)
+    if analyst is None:
+        raise AccessDenied(f'there is no analyst "{user}" in the schema', hint=f"Analysts: {names}.")
+    return account_named(schema, analyst.name)
+
+
+def dataset_account(schema: Schema) -> Account:
+    return _account(DATASET, schema.privacy.budget, schema.privacy.policy, schema.privacy.query)
+
+
+def accounts_below(schema: Schema) -> tuple[Account, ...]:
+    """The accounts of groups and analysts, as the schema declares them."""
+    declared: tuple[Group | Analyst, ...] = (*schema.groups, *schema.analysts)
+    query = schema.privacy.query
+    return tuple(_account(one.name, one.budget, one.policy, query, one.parent) for one in declared)
+
+
+def payers_of(schema: Schema, account: Account) -> tuple[Account, ...]:
+    """The account, and all above it that pay with it; the dataset's is the last."""
+    below = {one.name: one for one in accounts_below(schema)}
+    payers = [account]
+    while (parent := payers[-1].parent) is not None:
+        payers.append(below[parent])
+    whole = dataset_account(schema)
+    return tuple(payers) if account == whole else (*payers, whole)
+
+
+def account_named(schema: Schema, name: str) -> Account:
+    """For the owner: the dataset's account, a group's or an analyst's."""
+    everyone = {account.name: account for account in (dataset_account(schema), *accounts_below(schema))}
+    if name not in everyone:
+        raise AccessDenied(f'there is no account "{name}" in the schema', hint=f"Accounts: {', '.join(everyone)}.")
+    return everyone[name]
+
+
+def usual_query(schema: Schema, account: Account) -> Budget:
+    """The default of a statement, as far as the policies of all who pay for it allow."""
+    query, payers = schema.privacy.query, payers_of(schema, account)
+    epsilons = [one.epsilon if one.largest_epsilon is None else one.largest_epsilon for one in payers]
+    deltas = [one.delta if one.largest_delta is None else one.largest_delta for one in payers]
+    return Budget(min(query.epsilon, *epsilons), min(query.delta, *deltas))
+
+
+def _account(name: str, budget: Budget, policy: Policy, query: Budget, parent: str | None = None) -> Account:
+    """A policy that names the largest epsilon of a query and no delta means the delta that is usual: with a larger one,
+    the same epsilon is a multiple of the loss."""
+    largest_delta = policy.largest_delta
+    if largest_delta is None and policy.largest_epsilon is not None:
+        largest_delta = min(query.delta, budget.delta)
+    return Account(
+        name,
+        budget.epsilon,
+        budget.delta,
+        Composition(policy.composition),
+        parent,
+        policy.largest_epsilon,
+        largest_delta,
+        policy.expires,
+    )
+
+
+def ledger_of(schema: Schema, make: bool = True) -> Ledger:
+    privacy = schema.privacy
+    binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
+    failures = schema.limits.failures
+    return open_ledger(
+        schema.ledger,
+        binding,
+        dataset_account(schema),
+        others=accounts_below(schema),
+        failures=failures,
+        dataset_failures=failures * ACCOUNTS_WORTH,
+        min_latency=schema.limits.min_latency,
+        make=make,
+    )
