@@ -35,6 +35,8 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from dpsql.span import Span, caret
@@ -80,6 +82,18 @@ class Error(Exception):
         if self.hint:
             lines.append(f"HINT:  {self.hint}")
         return "\n".join(lines)
+
+
+@contextmanager
+def part_of(statement: str, offset: int) -> Iterator[None]:
+    """Around what is asked about a statement that starts at `offset` of another: errors point into the whole."""
+    try:
+        yield
+    except Error as error:
+        if error.span is not None:
+            error.span = Span(error.span.start + offset, error.span.end + offset)
+        error.statement = statement
+        raise
 
 
 class InterfaceError(Error):

@@ -31,6 +31,7 @@ from dpsql.ledger.base import Account, Claim, Ledger, Running
 from dpsql.ledger.leases import due
 from dpsql.privacy.release import Spec, perturb, to_bytes
 from dpsql.privacy.sampling import Sampler
+from dpsql.ticket import Ticket as Ticket
 
 SECOND = 10**9
 MICROSECOND = 10**3
@@ -53,20 +54,6 @@ class Clock:
 
     now: Callable[[], int] = time.monotonic_ns
     sleep: Callable[[float], None] = time.sleep
-
-
-@dataclass(eq=False)
-class Ticket:
-    """One statement: until when it may wait, and whether its client has canceled it."""
-
-    deadline: int | None = None
-    canceled: bool = False
-
-    def check(self, now: int, hint: str | None = None) -> None:
-        if self.canceled:
-            raise QueryCanceled("canceling statement due to user request", hint=hint)
-        if self.deadline is not None and now >= self.deadline:
-            raise QueryCanceled("canceling statement due to statement timeout", hint=hint)
 
 
 @dataclass(frozen=True)

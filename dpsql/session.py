@@ -28,10 +28,11 @@ from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.names import NamedTable, named_tables
+from dpsql.catalog.views import with_view_columns
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset, now_utc
 from dpsql.derivation import Told, asked_for, tell
-from dpsql.errors import Error
+from dpsql.errors import Error, part_of
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.figures import CellError
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
@@ -47,10 +48,8 @@ from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
 from dpsql.runs import Job, Ticket
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, Schema, View
+from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
-from dpsql.span import Span
 from dpsql.sql.commands import (
     DescribeCommand,
     DescribeQueryCommand,
@@ -118,6 +117,11 @@ class Session:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
         self.dataset.runs.cancel(self._ticket)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """From any thread: how many of the releases of the statement under way are there, and how many it has."""
+        return self._ticket.delivered, self._ticket.releases
+
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         command = read_command(sql)
         match command:
@@ -132,12 +136,14 @@ class Session:
             case ShowCommand(name):
                 return self._show(name)
             case ExplainCommand(inner, offset):
-                explained = self._within(sql, offset, lambda: self.explain(inner, parameters))
+                with part_of(sql, offset):
+                    explained = self.explain(inner, parameters)
                 return text_answer("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
                 return catalog_answer(shows.columns(self._shown, plain_name(table)), "DESCRIBE")
             case DescribeQueryCommand(inner, offset):
-                columns = self._within(sql, offset, lambda: self.describe(inner, parameters))
+                with part_of(sql, offset):
+                    columns = self.describe(inner, parameters)
                 return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
             case TransactionCommand(step, savepoint):
                 self._state = self._state.step(step, savepoint)
@@ -285,10 +291,12 @@ class Session:
                 self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
             )
         bodies: dict[int, bytes] = {}
+        self._ticket.releases = len({claim.release for claim in claims})
         for place, claim in zip(asked, claims, strict=True):
             if claim.release not in bodies:
                 step = compiled.steps[place]
                 bodies[claim.release] = self._body(step, claim, told.compiled, releases, public, ready.get(place))
+                self._ticket.delivered = len(bodies)
             releases[place] = from_bytes(bodies[claim.release])
         charged = {claim.release: claim.loss for claim in claims if claim.charged}
         receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
@@ -355,27 +363,7 @@ class Session:
 
     @cached_property
     def _shown(self) -> Schema:
-        """The schema as catalogs show it: with the columns of its views, which compiling them tells."""
-        schema = self.dataset.schema
-        return replace(schema, views=tuple(self._with_columns(view) for view in schema.views))
-
-    def _with_columns(self, view: View) -> View:
-        quoted = view.name.replace('"', '""')
-        try:
-            outputs = self.describe(f'SELECT * FROM "{quoted}" LIMIT 0')
-        except Error:
-            return view  # the statement that reads it will say what is wrong
-        return replace(view, columns=tuple(Column(out.name, Domain(out.type or TEXT)) for out in outputs))
-
-    def _within(self, sql: str, offset: int, ask: Callable[[], _T]) -> _T:
-        """What is asked about a statement that starts at `offset` of another: errors point into the whole."""
-        try:
-            return ask()
-        except Error as error:
-            if error.span is not None:
-                error.span = Span(error.span.start + offset, error.span.end + offset)
-            error.statement = sql
-            raise
+        return with_view_columns(self.dataset.schema, lambda sql: [(one.name, one.type) for one in self.describe(sql)])
 
     def _show(self, name: str) -> Answer:
         match name:

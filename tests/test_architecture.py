@@ -50,7 +50,8 @@ EDGES: dict[str, set[str]] = {
     "snapshots": {"schema", "engines"},
     "versions": {"schema", "engines", "public_facts", "snapshots"},
     "catalog": {"schema"},
-    "runs": {"engines", "ledger", "privacy"},
+    "ticket": set(),
+    "runs": {"engines", "ledger", "privacy", "ticket"},
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "versions", "runs"},
     "owner": {"schema", "ledger", "payers", "versions", "dataset"},  # what only the owner may do and see

@@ -1,0 +1,27 @@
+"""One statement under way, as its client sees it: until when it may wait, whether it was canceled, how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsql.errors import QueryCanceled
+
+
+@dataclass(eq=False)
+class Ticket:
+    """`delivered` of its `releases` are there.
+
+    Privacy: a release is delivered when its run is seen to have ended, and so on the grid of `min_latency`. How far the
+    engine is with a run is told nowhere: it would be a clock of the rows.
+    """
+
+    deadline: int | None = None
+    canceled: bool = False
+    releases: int = 0
+    delivered: int = 0
+
+    def check(self, now: int, hint: str | None = None) -> None:
+        if self.canceled:
+            raise QueryCanceled("canceling statement due to user request", hint=hint)
+        if self.deadline is not None and now >= self.deadline:
+            raise QueryCanceled("canceling statement due to statement timeout", hint=hint)
