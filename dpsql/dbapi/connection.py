@@ -106,6 +106,19 @@ class Connection:
     def user(self) -> str | None:
         return self._session.user
 
+    @property
+    def database(self) -> str:
+        """The name of the dataset, as `current_database()` tells it."""
+        return self._session.dataset.schema.database
+
+    def cancel(self) -> None:
+        """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid."""
+        self._open_session().cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """From any thread: how many releases of the statement under way are there, and how many it has."""
+        return self._open_session().progress
+
     def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
         """What the statement would cost and how good it would be; free. `print` it, or read its fields."""
         with self._lock:
