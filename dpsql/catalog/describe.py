@@ -1,13 +1,25 @@
-"""What a table or column is told to be, in a sentence: the comments that tools show beside names."""
+"""What a table or column is told to be: the comments that tools show beside names. The owner's own words first."""
 
 from __future__ import annotations
 
 from dpsql.catalog.shows import bounds_text, values_text
-from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table, View
 from dpsql.types import BOOLEAN
 
 
-def table_comment(schema: Schema, table: Table) -> str:
+def table_comment(schema: Schema, table: Table | View) -> str:
+    return " ".join((*_sentence(table.description), _kind(schema, table)))
+
+
+def _sentence(description: str | None) -> tuple[str, ...]:
+    if description is None:
+        return ()
+    return (description if description[-1] in ".!?…" else f"{description}.",)
+
+
+def _kind(schema: Schema, table: Table | View) -> str:
+    if isinstance(table, View):
+        return "A view."
     match table.unit:
         case None:
             return "Public."
@@ -19,9 +31,9 @@ def table_comment(schema: Schema, table: Table) -> str:
             return f"Private: the privacy unit is {schema.privacy.unit}, by {column} = {target}.{key}."
 
 
-def column_comment(table: Table, column: Column) -> str | None:
-    parts: list[str] = []
-    match table.unit:
+def column_comment(table: Table | View, column: Column) -> str | None:
+    parts = list(_sentence(column.description))
+    match table.unit if isinstance(table, Table) else None:
         case OwnUnit(unit) if unit == column.name:
             parts.append("The privacy unit.")
         case ForeignUnit(own, target, key) if own == column.name:

@@ -13,7 +13,10 @@ from dpsql.types import Type
 
 @dataclass(frozen=True)
 class NamedColumn:
-    """A column as the schema declares it; `values` are its declared ones as text, None where none are declared."""
+    """A column as the schema declares it; `values` are its declared ones as text, None where none are declared.
+
+    `comment` is the owner's `description`, and what the declarations say.
+    """
 
     name: str
     type: Type
@@ -21,6 +24,7 @@ class NamedColumn:
     values: tuple[str, ...] | None = None
     is_unit: bool = False
     comment: str | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class NamedTable:
     foreign: tuple[ForeignKey, ...] = ()
     comment: str | None = None
     definition: str | None = None
+    description: str | None = None
 
     def column(self, name: str) -> NamedColumn | None:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
@@ -57,7 +62,7 @@ class NamedTable:
 
 def named_tables(schema: Schema) -> tuple[NamedTable, ...]:
     """In the schema's order; views last."""
-    return (*(_table(schema, table) for table in schema.tables), *(_view(view) for view in schema.views))
+    return (*(_table(schema, table) for table in schema.tables), *(_view(schema, view) for view in schema.views))
 
 
 def _table(schema: Schema, table: Table) -> NamedTable:
@@ -72,6 +77,7 @@ def _table(schema: Schema, table: Table) -> NamedTable:
         tuple(UniqueKey(unique_name(table, key), key) for key in table.unique),
         foreign,
         table_comment(schema, table),
+        description=table.description,
     )
 
 
@@ -79,9 +85,11 @@ def _column(table: Table, column: Column) -> NamedColumn:
     values = None if column.domain.values is None else tuple(str(value) for value in column.domain.values)
     is_unit = isinstance(table.unit, OwnUnit) and table.unit.column == column.name
     bounds = bounds_text(column.domain) or None
-    return NamedColumn(column.name, column.type, bounds, values, is_unit, column_comment(table, column))
+    comment = column_comment(table, column)
+    return NamedColumn(column.name, column.type, bounds, values, is_unit, comment, column.description)
 
 
-def _view(view: View) -> NamedTable:
+def _view(schema: Schema, view: View) -> NamedTable:
     columns = tuple(NamedColumn(column.name, column.type) for column in view.columns)
-    return NamedTable(view.name, "view", columns, comment="A view.", definition=view.sql)
+    comment = table_comment(schema, view)
+    return NamedTable(view.name, "view", columns, comment=comment, definition=view.sql, description=view.description)

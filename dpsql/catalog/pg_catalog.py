@@ -15,6 +15,7 @@ from dpsql.types import BIGINT, BOOLEAN, INTEGER, REAL, TEXT, Type
 OWNER = 10
 FIRST_TABLE = 16384
 NAMESPACE_OIDS = dict(zip(NAMESPACES, (2200, 13000, 11), strict=True))
+NAMESPACE_CLASS_OID = 2615
 CLASS_OID = 1259
 """pg_class as it numbers itself: what pg_description refers to."""
 
@@ -93,12 +94,14 @@ def pg_description(schema: Schema, who: Identity) -> CatalogTable:
     columns = (("objoid", BIGINT), ("classoid", BIGINT), ("objsubid", INTEGER), ("description", TEXT))
     oids = relation_oids(schema)
     rows: list[Row] = []
-    for table in schema.tables:
-        rows.append((oids[table.name], CLASS_OID, 0, table_comment(schema, table)))
-        for place, column in enumerate(table.columns, 1):
-            comment = column_comment(table, column)
+    if schema.description is not None:
+        rows.append((NAMESPACE_OIDS[SCHEMA], NAMESPACE_CLASS_OID, 0, schema.description))
+    for relation in schema.relations:
+        rows.append((oids[relation.name], CLASS_OID, 0, table_comment(schema, relation)))
+        for place, column in enumerate(relation.columns, 1):
+            comment = column_comment(relation, column)
             if comment is not None:
-                rows.append((oids[table.name], CLASS_OID, place, comment))
+                rows.append((oids[relation.name], CLASS_OID, place, comment))
     return CatalogTable(columns, tuple(rows))
 
 

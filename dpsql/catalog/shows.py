@@ -34,14 +34,14 @@ def columns(schema: Schema, name: str) -> CatalogTable:
     relation = by_name.get(name.lower())
     if relation is None:
         raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(by_name)}.")
-    titles = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT))
+    titles = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT), ("description", TEXT))
     return CatalogTable(titles, tuple(_described(relation)))
 
 
-def _described(relation: Table | View) -> list[tuple[str, str, str, str]]:
+def _described(relation: Table | View) -> list[tuple[str, ...]]:
     return [
-        (column.name, str(column.type), bounds_text(column.domain), values_text(column.domain))
-        for column in relation.columns
+        (c.name, str(c.type), bounds_text(c.domain), values_text(c.domain), c.description or "")
+        for c in relation.columns
     ]
 
 

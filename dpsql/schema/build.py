@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpsql.schema import accounts, keys
 from dpsql.schema.accounts import number, read_budget, there, whole
-from dpsql.schema.columns import read_column
+from dpsql.schema.columns import read_column, read_description
 from dpsql.schema.document import At, Items, Leaf, quoted, suggestion
 from dpsql.schema.literals import show_number
 from dpsql.schema.model import (
@@ -53,6 +53,7 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
         limits=_limits(root.child("limits")),
         answers=_answers(root.child("answers")),
+        description=read_description(root),
     )
     check_units(schema, root)
     return schema
@@ -128,6 +129,7 @@ def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str])
         unit=unit,
         unique=_unique(at.child("unique"), columns),
         columns=columns,
+        description=read_description(at),
     )
 
 
@@ -146,7 +148,8 @@ def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
             raise child.error("must have another name", "A table or another view has it, or it begins with _.",
                               line=child.key_line)  # fmt: skip
         taken.add(leaf.text.lower())
-        views.append(View(leaf.text, child.text))
+        sql = child if isinstance(child.node, Leaf) else there(child, "sql")
+        views.append(View(leaf.text, sql.text, description=read_description(child)))
     return tuple(views)
 
 

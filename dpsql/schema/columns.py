@@ -35,7 +35,14 @@ def read_column(name: str, at: At) -> Column:
         max_length=max_length,
         null_group=read_flag(nullable) if nullable else False,
         snap=_snap(at.child("snap"), type_),
+        description=read_description(at),
     )
+
+
+def read_description(at: At) -> str | None:
+    """On one line, since it is shown beside names."""
+    child = at.child("description")
+    return " ".join(child.text.split()) or None if child else None
 
 
 def _type(at: At) -> Type:

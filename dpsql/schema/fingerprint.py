@@ -17,7 +17,8 @@ VERSION = 1
 
 
 def schema_hash(schema: Schema) -> str:
-    """SHA-256 over engine, privacy and tables; budgets, analysts, the ledger and the schema's own path are left out.
+    """SHA-256 over engine, privacy and tables; budgets, analysts, the ledger and the schema's own path are left out;
+    so are descriptions.
 
     The order of tables and of unique keys has no meaning; that of columns has (`SELECT *`).
     """
@@ -69,6 +70,7 @@ def _plain(value: Any) -> Any:
         case dict():
             return {name: _plain(item) for name, item in value.items()}
         case _ if is_dataclass(value):
-            return [type(value).__name__, {field.name: _plain(getattr(value, field.name)) for field in fields(value)}]
+            meant = (field.name for field in fields(value) if field.metadata.get("means", True))
+            return [type(value).__name__, {name: _plain(getattr(value, name)) for name in meant}]
         case _:
             raise TypeError(f"a schema holds no {type(value).__name__}")

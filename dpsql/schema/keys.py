@@ -105,6 +105,7 @@ COLUMN_NAME = r'[^"\s\x00-\x1f]([^"\x00-\x1f]{0,253}[^"\s\x00-\x1f])?'
 ANALYST_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE64 = r"[A-Za-z0-9+/]+={0,2}"
+DESCRIPTION = r"[^\x00-\x08\x0b-\x1f\x7f]{1,2000}"
 MEMORY = r"[1-9][0-9]{0,5} ?[KMGT]i?B"
 VERIFIER = rf"([Ss][Cc][Rr][Aa][Mm]-[Ss][Hh][Aa]-256)\$[0-9]{{1,9}}:{_BASE64}\${_BASE64}:{_BASE64}"
 
@@ -232,6 +233,10 @@ ANSWERS = Record(
     example="{retention: 365 days, refresh: 1 day}",
 )  # fmt: skip
 
+_DESCRIPTION = Key("description", Text("a sentence or two", DESCRIPTION), "What it is, for those who ask: it is shown "
+                   "as a comment, and changes neither answers nor what they cost.", default="none",
+                   hint="Write for example description: Stays on a ward, one row each.")  # fmt: skip
+
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
 
 CSV_SOURCE = Record(
@@ -269,6 +274,7 @@ COLUMN = Record(
             "rounded down that statements compare with the column, so that dashboards which send the current time ask "
             "the same question again.", default="none: times are compared as they are",
             hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day."),
+        _DESCRIPTION,
     ),
     example="{type: bigint}",
 )  # fmt: skip
@@ -290,8 +296,18 @@ TABLE = Record(
             default="none", hint="Write for example unique: [visit_id], or unique: [[ward, day]]."),
         Key("columns", _COLUMNS, "The columns that may be asked for; others do not exist.", required=True,
             hint="Write for example columns: {patient_id: {type: bigint}}."),
+        _DESCRIPTION,
     ),
     example="{unit: patient_id, columns: {patient_id: {type: bigint}}}",
+)  # fmt: skip
+
+VIEW = Record(
+    (
+        Key("sql", Text("a SELECT statement"), "The query.", required=True,
+            hint="Write for example sql: SELECT * FROM visits WHERE at >= '2024-01-01'."),
+        _DESCRIPTION,
+    ),
+    example="{sql: SELECT * FROM visits, description: All visits}",
 )  # fmt: skip
 
 SCHEMA = Record(
@@ -316,9 +332,10 @@ SCHEMA = Record(
         Key("tables", Names("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
             "The tables; one that is not listed does not exist.", required=True,
             hint="Write for example tables: {patients: {unit: patient_id, columns: {patient_id: {type: bigint}}}}."),
-        Key("views", Names("view", Text("a SELECT statement"), NAME, "a view's name: printable text without dots and "
-            "double quotes"), "Named queries over the tables, which analysts read like tables.", default="none",
-            hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
+        Key("views", Names("view", Either((Text("a SELECT statement"), VIEW)), NAME, "a view's name: printable text "
+            "without dots and double quotes"), "Named queries over the tables, which analysts read like tables.",
+            default="none", hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
+        _DESCRIPTION,
     ),
     example="dpsql: 1",
 )  # fmt: skip

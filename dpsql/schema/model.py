@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.snap import Snap
@@ -133,6 +134,12 @@ class Files:
 Source = EngineTable | Files
 
 
+def _for_people() -> Any:
+    """A description. No part of what a schema means: stored releases are found by `repr`, compiled ones by a hash that
+    leaves it out, so who edits it makes nobody pay again."""
+    return field(default=None, repr=False, metadata={"means": False})
+
+
 @dataclass(frozen=True)
 class Column:
     name: str
@@ -142,6 +149,7 @@ class Column:
     null_group: bool = False  # declared `nullable`: NULL is one of the public groups
     # Times compared with it are rounded to this grid. No part of what a stored release is found by: its plan has them.
     snap: Snap | None = field(default=None, repr=False)
+    description: str | None = _for_people()
 
     @property
     def type(self) -> Type:
@@ -155,6 +163,7 @@ class Table:
     unit: Unit | None  # None: public
     unique: tuple[tuple[str, ...], ...]
     columns: tuple[Column, ...]
+    description: str | None = _for_people()
 
     @property
     def public(self) -> bool:
@@ -177,6 +186,7 @@ class View:
     name: str
     sql: str
     columns: tuple[Column, ...] = ()
+    description: str | None = _for_people()
 
 
 @dataclass(frozen=True)
@@ -199,6 +209,7 @@ class Schema:
     limits: Limits = Limits()
     groups: tuple[Group, ...] = ()
     answers: Answers = Answers()
+    description: str | None = _for_people()
 
     @property
     def database(self) -> str:

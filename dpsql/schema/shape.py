@@ -78,7 +78,8 @@ def _check_names(at: At, shape: Names, hint: str | None) -> None:
                 f"has two entries that differ by case only, {quoted(twin)} and {quoted(leaf.text)}",
                 "Rename one: in SQL their names would mean the same.", line=leaf.line,
             )  # fmt: skip
-        check(value, shape.item, _column_short_form(shape, value) or (hint if isinstance(shape.item, Text) else None))
+        own = hint if isinstance(shape.item, Text | Either) else None
+        check(value, shape.item, _column_short_form(shape, value) or own)
 
 
 def _column_short_form(shape: Names, value: At) -> str | None:

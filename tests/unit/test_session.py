@@ -479,7 +479,7 @@ def test_show_budget_shows_the_account(world: World) -> None:
 @pytest.mark.parametrize("command", ["DESCRIBE patients", "desc PATIENTS;", "describe Patients"])
 def test_describe_shows_columns_with_bounds_and_values(command: str, world: World) -> None:
     rows = {row[0]: row[1:] for row in world.session.execute(command).rows}
-    assert rows["birth_year"] == ("integer", "[1920, 2026]", "") and rows["sex"] == ("text", "", "f, m, x")
+    assert rows["birth_year"] == ("integer", "[1920, 2026]", "", "") and rows["sex"] == ("text", "", "f, m, x", "")
     assert world.calls == []
 
 

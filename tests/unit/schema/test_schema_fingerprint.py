@@ -40,6 +40,9 @@ def hash_of(tmp_path: Path, text: str, name: str = "s.yaml") -> str:
         ("bounds: [0, 1]", "bounds: [0.0, 1e0]"),
         ("epsilon: 1,", "epsilon: 1.0,"),
         ("dpsql: 1\n", "dpsql: 1\n# a comment\n"),
+        ("dpsql: 1\n", "dpsql: 1\ndescription: A dataset\n"),
+        ("{unit: id,", "{unit: id, description: A table,"),
+        ("id: {type: bigint}", "id: {type: bigint, description: A column}"),
     ],
 )
 def test_what_has_no_meaning_for_plans(tmp_path: Path, old: str, new: str) -> None:
