@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dpsql import versions
+from dpsql import pins, versions
 from dpsql.engines.base import Engine
 from dpsql.ledger.base import Account, Ledger
 from dpsql.payers import account_of, ledger_of, usual_query
@@ -42,15 +42,15 @@ class Dataset:
     def check_current(self) -> None:
         """The version is still the one that is served; whether its files are as they were does not matter to what is
         stored."""
-        versions.check_current(self.schema, self.ledger, self.resolved.version, now_utc())
+        pins.check_current(self.schema, self.ledger, self.resolved.version, now_utc())
 
     def check_unchanged(self) -> None:
         """Before a charge. Files are pinned: it buys an answer about the registered version or nothing."""
-        versions.check_unchanged(self.schema, self.ledger, self.resolved.version, now_utc())
+        pins.check_unchanged(self.schema, self.ledger, self.resolved.version, now_utc())
 
     def check_read(self) -> None:
         """After a run: the files are still those of the version."""
-        versions.check_read(self.resolved)
+        pins.check_read(self.resolved)
 
     def close(self) -> None:
         """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.

@@ -19,6 +19,7 @@ from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.open import open_ledger
 from dpsql.payers import dataset_account
+from dpsql.pins import expand_sources, identify
 from dpsql.privacy.loss import total
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts
@@ -29,7 +30,6 @@ from dpsql.verify.draws import Draws
 from dpsql.verify.neighbors import Pair
 from dpsql.verify.witness import Witness
 from dpsql.verify.worlds import World
-from dpsql.versions import expand_sources, identify
 
 NOW = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
 THREADS = 4

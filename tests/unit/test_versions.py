@@ -15,6 +15,7 @@ import pytest
 from dpsql import types as t
 from dpsql import versions
 from dpsql.errors import OperationalError, StaleData
+from dpsql.pins import check_unchanged
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Answers,
@@ -32,7 +33,7 @@ from dpsql.schema.model import (
 )  # fmt: skip
 from dpsql.schema.places import MEMORY
 from dpsql.schema.snap import parse_snap
-from dpsql.versions import check_unchanged, engine_for, register
+from dpsql.versions import engine_for, register
 
 
 @dataclass(frozen=True)
