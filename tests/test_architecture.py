@@ -56,18 +56,19 @@ EDGES: dict[str, set[str]] = {
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
     "owner": {"schema", "ledger", "payers", "versions", "dataset"},  # what only the owner may do and see
+    "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
                 "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "derivation", "recent"},
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
                "pins", "public_facts", "payers", "dataset", "session"},
-    "dbapi": {"dataset", "session"},
+    "dbapi": {"dataset", "outlook", "session"},
     "cli": {"dbapi", "display", "owner", "verify"},
     "__init__": {"session", "dbapi"},
     "__main__": {"cli"},
 }  # fmt: skip
 DOORS = ("dbapi", "cli", "repl", "pgwire", "sqlalchemy", "web", "__init__")
-BEHIND_DOORS = {"dataset", "session", "dbapi", "display", "owner", "verify"}
+BEHIND_DOORS = {"dataset", "outlook", "session", "dbapi", "display", "owner", "verify"}
 # The only places that may import a package.
 HOMES = {
     "sqlglot": ("sql/",),

@@ -1,0 +1,102 @@
+"""A connection for someone at a prompt: what the prompt shows is there at once, and the rest is opened behind it.
+
+Importing the engine and the SQL rooms takes longer than all else until a prompt is drawn; and nobody types a statement
+in that time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from dpsql.dbapi.address import Address, Setting, read_address
+from dpsql.errors import InterfaceError
+from dpsql.outlook import Outlook, look
+
+if TYPE_CHECKING:
+    from dpsql.dbapi.connection import Connection
+
+# What a connection imports, in parts, so that who leaves meanwhile need not wait for all of it.
+_PARTS = (
+    "dpsql.plan.nodes",
+    "dpsql.engines.duckdb",
+    "dpsql.privacy.sampling",
+    "dpsql.sql.parse",
+    "dpsql.sql.split",
+    "dpsql.compile",
+    "dpsql.session",
+    "dpsql.dbapi.connection",
+)
+
+
+def open_soon(where: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Opening:
+    """As `dpsql.connect`, but behind a prompt: `begin` starts to open it, `connection` waits for it.
+
+    The schema and who asks are checked here. Where the data must be registered first, it is opened here too: that takes
+    time and may be refused, and no prompt should stand above it.
+    """
+    address = read_address(where, user, settings)
+    outlook = look(address.path, address.user)
+    opening = Opening(address, outlook)
+    if outlook is None:
+        opening.connection()
+    return opening
+
+
+class Opening:
+    """A connection that is opened on a thread of its own; what opening raises, `connection` raises."""
+
+    def __init__(self, address: Address, outlook: Outlook | None) -> None:
+        self.user = address.user
+        self.outlook = outlook
+        """What is known beforehand; None where the connection was opened at once."""
+        self._address = address
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._left = False
+        self._connection: Connection | None = None
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Start opening. Beginning again does nothing."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._open, name="dpsql-open", daemon=True)
+                self._thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether `connection` would answer without waiting."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def connection(self) -> Connection:
+        """The opened connection, or the error that it ended with; waits for it, and begins it where nobody has."""
+        self.begin()
+        assert self._thread is not None
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        if self._connection is None:
+            raise InterfaceError("the connection is closed", hint="Connect again.")
+        return self._connection
+
+    def close(self) -> None:
+        """Leave: what is being opened is left as soon as that can be done, what is open is closed."""
+        self._left = True
+        if self._thread is not None:
+            self._thread.join()  # Python ends badly while the driver is at work
+        if self._connection is not None:
+            self._connection.close()
+
+    def _open(self) -> None:
+        try:
+            for part in _PARTS:
+                if self._left:
+                    return
+                import_module(part)
+            address, connect = self._address, import_module("dpsql.dbapi.connection").connect
+            self._connection = connect(address.path, address.user, **address.settings)
+        except BaseException as error:
+            self._error = error

@@ -1,0 +1,51 @@
+"""What can be shown before the data is opened: who asks, what is left, which tables there are.
+
+Law: it reads the schema and the ledger, and looks at the names, sizes and times of files; it reads no row and writes
+nothing. It imports no engine and no SQL, so that a prompt is there at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dpsql import pins
+from dpsql.catalog.names import NamedTable, named_tables
+from dpsql.errors import Error
+from dpsql.ledger.base import Balance
+from dpsql.payers import account_of, ledger_of
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Schema
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """`tables` has the views without their columns, which compiling them tells."""
+
+    user: str | None
+    database: str
+    tables: tuple[NamedTable, ...]
+    balance: Balance
+
+
+def look(path: str | Path, user: str | None) -> Outlook | None:
+    """None where opening has more to do than to open what was registered, or will refuse to: it tells the reason."""
+    schema = load_schema(path)
+    account_of(schema, user)  # who is no analyst is refused here
+    try:
+        return _look(schema, user)
+    except Error:
+        return None
+
+
+def _look(schema: Schema, user: str | None) -> Outlook | None:
+    ledger = ledger_of(schema, make=False)
+    try:
+        current = ledger.current_version()
+        if current is None:
+            return None
+        pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
+        return Outlook(user, schema.database, named_tables(schema), ledger.balance(account_of(schema, user)))
+    finally:
+        ledger.close()

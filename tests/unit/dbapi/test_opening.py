@@ -1,0 +1,127 @@
+"""A connection that opens behind a prompt: what is there at once, and what is told where it cannot be opened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dpsql
+from dpsql.dbapi import opening
+from dpsql.dbapi.opening import Opening, open_soon
+from dpsql.errors import AccessDenied, InterfaceError, InvalidParameter, SchemaError, StaleData
+from dpsql.outlook import look
+
+COUNT = "SELECT COUNT(*) FROM patients"
+HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "pyarrow", "dpsql.session", "dpsql.compile", "dpsql.sql.parse")
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A schema whose data was registered, and from which something was charged."""
+    with dpsql.connect(folder / "clinic.yaml", user="ana") as connection:
+        connection.cursor().execute(COUNT)
+    return folder / "clinic.yaml"
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(at): (at.stat().st_size, at.stat().st_mtime_ns) for at in folder.rglob("*")}
+
+
+def test_what_a_prompt_shows_is_what_the_connection_says(path: Path) -> None:
+    soon = open_soon(path, "ana")
+    try:
+        assert soon.outlook is not None and not soon.ended
+        connection = soon.connection()
+        assert soon.outlook.balance == connection.budget() and soon.outlook.balance.charges == 1
+        private = [table for table in connection.tables() if table.kind != "view"]
+        assert [table for table in soon.outlook.tables if table.kind != "view"] == private and private
+        assert {table.name for table in soon.outlook.tables} == {table.name for table in connection.tables()}
+        assert connection.cursor().execute(COUNT).fetchall()
+    finally:
+        soon.close()
+    assert connection.closed
+
+
+def test_looking_ahead_writes_nothing(path: Path) -> None:
+    before = _stamps(path.parent)
+    assert look(path, "ana") is not None
+    assert _stamps(path.parent) == before
+
+
+def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
+    code = (
+        "import sys\nfrom dpsql.dbapi.opening import open_soon\n"
+        f"assert open_soon({str(path)!r}, 'ana').outlook\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_data_that_must_be_registered_is_opened_at_once(folder: Path) -> None:
+    soon = open_soon(folder / "clinic.yaml", "ana")
+    assert soon.outlook is None and soon.ended
+    assert soon.connection().cursor().execute(COUNT).fetchall()
+    soon.close()
+
+
+def test_data_that_has_changed_is_refused_at_once(path: Path) -> None:
+    csv = next(path.parent.rglob("visits*.parquet"), None) or next(path.parent.rglob("visits*.csv"))
+    os.utime(csv, ns=(1, 1))
+    with pytest.raises(StaleData):
+        open_soon(path, "ana")
+
+
+def test_who_and_what_is_asked_is_checked_at_once(path: Path) -> None:
+    with pytest.raises(AccessDenied, match="eve"):
+        open_soon(path, "eve")
+    with pytest.raises(SchemaError, match="no such file"):
+        open_soon(path.with_name("clinics.yaml"), "ana")
+
+
+def test_what_opening_raises_is_raised_each_time(path: Path) -> None:
+    soon = open_soon(path, "ana", epsilon="many")
+    soon.begin()
+    for _ in range(2):
+        with pytest.raises(InvalidParameter):
+            soon.connection()
+    soon.close()
+
+
+def test_settings_and_the_user_may_stand_in_the_address(path: Path) -> None:
+    soon = open_soon(f"dpsql:///{path}?user=ana&contributions_rows=2")
+    assert soon.user == "ana"
+    assert soon.connection().cursor().execute("SHOW contributions.rows").fetchall() == [("2",)]
+    soon.close()
+
+
+def test_who_leaves_meanwhile_waits_for_one_part_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def slow(name: str) -> object:
+        asked.append(name)
+        time.sleep(0.2)
+        return sys.modules["dpsql"]
+
+    monkeypatch.setattr(opening, "import_module", slow)
+    soon = open_soon(path, "ana")
+    soon.begin()
+    soon.close()
+    assert len(asked) <= 2, asked
+    with pytest.raises(InterfaceError, match="closed"):
+        soon.connection()
+
+
+def test_it_is_opened_once(path: Path) -> None:
+    soon = open_soon(path, "ana")
+    soon.begin()
+    soon.begin()
+    assert soon.connection() is soon.connection()
+    assert isinstance(soon, Opening)
+    soon.close()
+    soon.close()
