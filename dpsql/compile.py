@@ -36,7 +36,8 @@ from dpsql.settings import Settings, with_options
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
 from dpsql.sql.holes import hole_domain
-from dpsql.sql.parse import Parameter, read_query
+from dpsql.sql.parameters import Parameter
+from dpsql.sql.parse import read_query
 from dpsql.sql.post import render_post, tables_read
 from dpsql.sql.render import holes_read, render
 from dpsql.sql.render_rows import render_rows

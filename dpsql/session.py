@@ -62,7 +62,7 @@ from dpsql.sql.commands import (
     TransactionCommand,
     read_command,
 )
-from dpsql.sql.parse import Parameter, literal
+from dpsql.sql.parameters import Parameter, literal
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
 
@@ -123,7 +123,7 @@ class Session:
         return self._ticket.delivered, self._ticket.releases
 
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        command = read_command(sql)
+        command = read_command(sql, parameters)
         match command:
             case None:
                 return self._query(sql, parameters)

@@ -6,6 +6,7 @@ Transactions keep and drop settings only: charges are durable when they are made
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
+from dpsql.sql.parameters import Parameter, bind
 from dpsql.sql.parse import tokenize
 
 
@@ -119,7 +121,7 @@ _TWO_WORDS = {
 }
 
 
-def read_command(sql: str) -> Command | None:
+def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | None:
     """The command that the text is; None where it must be a query."""
     head = _HEAD.match(sql)
     if head is None:
@@ -129,7 +131,7 @@ def read_command(sql: str) -> Command | None:
         return _explain(sql, end)
     if first in ("describe", "desc") and _QUERY.match(sql, end):
         return DescribeQueryCommand(*_inner(sql, end))
-    words = _words(sql, end)
+    words = bind(_words(sql, end), parameters)
     match first:
         case "set":
             return _set(words, Span(head.start(1), end))

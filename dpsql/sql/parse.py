@@ -1,25 +1,20 @@
-"""SQL text to one syntax tree, with limits checked on tokens before any recursion.
-
-Parameters are bound here, as literal tokens: their text is never read as SQL.
-"""
+"""SQL text to one syntax tree, with limits checked on tokens before any recursion."""
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors import InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
+from dpsql.errors import InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.span import Span
 from dpsql.sql.dialect import Reader, span_of
 from dpsql.sql.options import Option, plain_aggregates, take_options
+from dpsql.sql.parameters import MOST_DIGITS, Parameter, bind, foreign_placeholder, holds_half, not_ours
 from dpsql.sql.parentheses import without_parentheses
 from dpsql.sql.refused import refuse
 from dpsql.sql.slips import misspelt, syntax_error
@@ -28,12 +23,6 @@ MOST_CHARACTERS = 1_000_000
 MOST_TOKENS = 50_000
 MOST_DEPTH = 200
 """sqlglot overflows the stack at some 300 parentheses."""
-
-MOST_DIGITS = 1_000
-"""Of a number: reading one takes time that grows with the square of its digits, minutes for a million."""
-MOST_BITS = 3_000  # 903 digits: Python itself writes out 4,300
-
-Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -59,14 +48,15 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
 
 
 def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
-    tokens = _bind(plain_spellings(tokenize(sql)), parameters)
+    tokens = bind(plain_spellings(tokenize(sql)), parameters)
     _check_depth(tokens)
     _check_start(tokens)
     tokens, options = take_options(plain_aggregates(tokens))
     try:
         trees = Reader().parser().parse(tokens, sql)
     except ParseError as error:
-        raise syntax_error(error, tokens, sql) from None
+        foreign = foreign_placeholder(tokens)
+        raise (syntax_error(error, tokens, sql) if foreign is None else not_ours(foreign)) from None
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply") from None
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
@@ -79,6 +69,8 @@ def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
         raise Unsupported("WITH DIFFERENTIAL_PRIVACY cannot stand in a UNION, INTERSECT or EXCEPT",
                           hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree(tree)
+    if tree.find(exp.Placeholder, exp.Parameter) is not None:
+        raise not_ours(foreign_placeholder(tokens))
     return Parsed(without_parentheses(tree), options or ())
 
 
@@ -95,7 +87,7 @@ def tokenize(sql: str) -> list[Token]:
         raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
     if "\x00" in sql:
         raise InvalidSyntax("the statement holds a zero byte")
-    if _holds_half(sql):
+    if holds_half(sql):
         raise InvalidSyntax("the statement holds half of a character")
     try:
         tokens = list(Reader().tokenize(sql))
@@ -126,11 +118,6 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 """Those of E'…' that are characters: no half of a pair alone, none past Unicode's last. sqlglot drops other's \\."""
-
-
-def _holds_half(text: str) -> bool:
-    """A lone surrogate, which no engine can store: it would fail after the charge."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 _TEXTS = {TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING}
@@ -218,62 +205,3 @@ def _check_tree(tree: exp.Expr) -> None:
         for child in node.iter_expressions():
             chained = isinstance(child, exp.Connector) and type(child) is type(node)
             stack.append((child, depth if chained else depth + 1))
-
-
-# --- parameters ------------------------------------------------------------------------------------------------------
-
-
-def _bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
-    places = [index for index, token in enumerate(tokens) if token.token_type is TokenType.PLACEHOLDER]
-    if len(places) != len(parameters):
-        raise ProgrammingError(
-            f"the statement has {_counted(len(places), 'placeholder')}, but {len(parameters)} given",
-            hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
-            sqlstate="08P01",
-        )
-    bound = list(tokens)
-    for place, parameter in zip(places, parameters, strict=True):
-        bound[place] = _retyped(tokens[place], *literal(parameter))
-    return bound
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def literal(parameter: Parameter) -> tuple[TokenType, str]:
-    """A parameter as a token. Its text is the built-in type's own: numpy's float64 and others say something else."""
-    match parameter:
-        case None:
-            return TokenType.NULL, "NULL"
-        case bool():
-            return (TokenType.TRUE, "TRUE") if parameter else (TokenType.FALSE, "FALSE")
-        case int():
-            if int.bit_length(parameter) > MOST_BITS:
-                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
-            return TokenType.NUMBER, int.__repr__(parameter)
-        case float():
-            if not math.isfinite(parameter):
-                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
-            return TokenType.NUMBER, float.__repr__(parameter)
-        case Decimal():
-            if not Decimal.is_finite(parameter):
-                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
-            if abs(Decimal.adjusted(parameter)) > MOST_DIGITS or len(Decimal.as_tuple(parameter).digits) > MOST_DIGITS:
-                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
-            return TokenType.NUMBER, Decimal.__format__(parameter, "f")
-        case str():
-            text = str.__str__(parameter)
-            if "\x00" in text:
-                raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
-            if _holds_half(text):
-                raise ProgrammingError("a parameter holds half of a character", sqlstate="22021")
-            return TokenType.STRING, text
-        case dt.datetime():
-            return TokenType.STRING, dt.datetime.isoformat(parameter, " ")
-        case dt.date():
-            return TokenType.STRING, dt.date.isoformat(parameter)
-    item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
-    if callable(item) and getattr(parameter, "ndim", None) == 0 and not hasattr(value := item(), "item"):
-        return literal(value)
-    raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")

@@ -23,7 +23,8 @@ from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Filter
 from dpsql.session import Session
 from dpsql.sql.literals import double, identifier, literal, type_name
-from dpsql.sql.parse import Parameter, parse
+from dpsql.sql.parameters import Parameter
+from dpsql.sql.parse import parse
 from dpsql.sql.split import split
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Type, decimal
 

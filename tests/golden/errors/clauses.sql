@@ -90,12 +90,11 @@ ERROR 42601 (InvalidSyntax):  a JOIN needs a FROM before it
 LINE 1: WITH a AS (SELECT cost FROM visits) SELECT AVG(cost) JOIN patients p ON TRUE
                                                                   ^
 
--- case: an alias that is no name
+-- case: a placeholder behind a column
 SELECT COUNT(*) $1 FROM visits
 ---- error
-ERROR 42601 (InvalidSyntax):  an alias is a name
-LINE 1: SELECT COUNT(*) $1 FROM visits
-                         ^
+ERROR 08P01 (ProgrammingError):  the statement has 1 placeholder, but 0 given
+HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
 
 -- case: a recursive CTE
 WITH RECURSIVE t AS (SELECT nights AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT COUNT(*) FROM t
@@ -191,12 +190,11 @@ LINE 1: SELECT COUNT(CAST(note AS date FORMAT 'YYYY')) FROM visits
                           ^
 HINT:  For example: to_date(note, 'YYYY-MM-DD').
 
--- case: a placeholder with a number
+-- case: a placeholder with a number, and no value
 SELECT COUNT(*), $1 FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  a parameter is written ?
-LINE 1: SELECT COUNT(*), $1 FROM visits
-                          ^
+ERROR 08P01 (ProgrammingError):  the statement has 1 placeholder, but 0 given
+HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
 
 -- case: SELECT AS STRUCT
 SELECT AS STRUCT COUNT(*) AS n FROM visits

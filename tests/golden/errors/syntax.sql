@@ -62,3 +62,37 @@ SET epsilon
 ---- error
 ERROR 42601 (InvalidSyntax):  SET takes a name and a value
 HINT:  For example: SET epsilon = 0.5
+
+-- case: %s
+-- parameters: ["surgery"]
+SELECT COUNT(*) FROM visits WHERE cost % 2 = 1 AND ward = %s
+---- error
+ERROR 42601 (InvalidSyntax):  a placeholder is written ?, or $1
+LINE 1: SELECT COUNT(*) FROM visits WHERE cost % 2 = 1 AND ward = %s
+                                                                  ^
+HINT:  For example: execute("SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?", ["surgery", 100]).
+
+-- case: a named placeholder
+SELECT COUNT(*) FROM visits WHERE cost::int > 5 AND ward = :ward
+---- error
+ERROR 42601 (InvalidSyntax):  a placeholder is written ?, or $1
+LINE 1: SELECT COUNT(*) FROM visits WHERE cost::int > 5 AND ward = :ward
+                                                                   ^
+HINT:  For example: execute("SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?", ["surgery", 100]).
+
+-- case: a gap in the numbers of placeholders
+-- parameters: ["surgery", 3]
+SELECT COUNT(*) FROM visits WHERE ward = $1 AND nights > $3
+---- error
+ERROR 42601 (InvalidSyntax):  there is a $3, but no $2
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward = $1 AND nights > $3
+                                                                 ^
+HINT:  Number them $1, $2, … without gaps.
+
+-- case: placeholders of two kinds
+-- parameters: ["surgery", 3]
+SELECT COUNT(*) FROM visits WHERE ward = ? AND nights > $2
+---- error
+ERROR 42601 (InvalidSyntax):  placeholders are written ? or $1, not both
+LINE 1: SELECT COUNT(*) FROM visits WHERE ward = ? AND nights > $2
+                                                                ^

@@ -1,0 +1,166 @@
+"""Parameters: values in the place of ?, or of $1, $2, …
+
+Privacy: a parameter becomes one literal token before anything is parsed. Its text is never read as SQL, and wherever a
+private row is concerned the statement is the same as if the analyst had written the literal.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors import InvalidSyntax, ProgrammingError
+from dpsql.span import Span
+
+MOST_DIGITS = 1_000
+"""Of a number: reading one takes time that grows with the square of its digits, minutes for a million."""
+MOST_BITS = 3_000  # 903 digits: Python itself writes out 4,300
+
+Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | UUID
+
+_WORDS = {TokenType.VAR, TokenType.NAME, TokenType.NUMBER}
+_OPERANDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
+             TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.PLACEHOLDER}  # fmt: skip
+"""After these, % is a remainder and : part of a slice or a struct."""
+
+
+def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
+    """The tokens with literals for placeholders: ? take the values in turn, $n takes the n-th wherever it stands."""
+    marks = [place for place, token in enumerate(tokens) if token.token_type is TokenType.PLACEHOLDER]
+    numbers = {place: number for place in range(len(tokens)) if (number := _number(tokens, place)) is not None}
+    if marks and numbers:
+        later = max(marks[0], next(iter(numbers)))
+        raise InvalidSyntax("placeholders are written ? or $1, not both", span=_span(tokens, later))
+    _check_gaps(tokens, numbers)
+    values = {place: place_of for place_of, place in enumerate(marks)} | {at: n - 1 for at, n in numbers.items()}
+    _check_count(tokens, len(set(values.values())), len(parameters))
+    bound: list[Token] = []
+    for place, token in enumerate(tokens):
+        if place in values:
+            last = tokens[place + 1] if place in numbers else token
+            kind, text = literal(parameters[values[place]])
+            bound.append(Token(kind, text, last.line, last.col, token.start, last.end))
+        elif place - 1 not in numbers:  # the number of a $n is in its literal
+            bound.append(token)
+    return bound
+
+
+def _number(tokens: list[Token], place: int) -> int | None:
+    """The n of a $n that starts here."""
+    token = tokens[place]
+    if token.token_type is not TokenType.PARAMETER or token.text != "$" or not _touches(tokens, place):
+        return None
+    digits = tokens[place + 1].text
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else None
+
+
+def _check_gaps(tokens: list[Token], numbers: dict[int, int]) -> None:
+    used = set(numbers.values())
+    missing = next(number for number in range(1, len(used) + 2) if number not in used)
+    for place, number in numbers.items():
+        if number == 0 or number > missing:
+            why = "parameters are counted from $1" if number == 0 else f"there is a ${number}, but no ${missing}"
+            raise InvalidSyntax(why, hint="Number them $1, $2, … without gaps.", span=_span(tokens, place))
+
+
+def _check_count(tokens: list[Token], used: int, given: int) -> None:
+    if used == given:
+        return
+    if not used and (foreign := foreign_placeholder(tokens)) is not None:
+        raise not_ours(foreign)
+    raise ProgrammingError(
+        f"the statement has {_counted(used, 'placeholder')}, but {given} given",
+        hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
+        sqlstate="08P01",
+    )
+
+
+def foreign_placeholder(tokens: list[Token]) -> Span | None:
+    """Where the first placeholder is that is written as other drivers do: %s, %(name)s, :name, $name, @name."""
+    for place, token in enumerate(tokens):
+        if not _touches(tokens, place) or (place and tokens[place - 1].token_type in _OPERANDS):
+            continue
+        after, fifth = tokens[place + 1], tokens[place + 4] if place + 4 < len(tokens) else None
+        match token.token_type, after.token_type:
+            case TokenType.MOD, TokenType.VAR:
+                return Span(token.start, after.end + 1)
+            case TokenType.MOD, TokenType.L_PAREN if fifth is not None and fifth.text == "s":
+                return Span(token.start, fifth.end + 1)
+            case (TokenType.COLON | TokenType.PARAMETER), kind if kind in _WORDS:
+                return Span(token.start, after.end + 1)
+            case _:
+                continue
+    return None
+
+
+def not_ours(span: Span | None) -> InvalidSyntax:
+    hint = 'For example: execute("SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?", ["surgery", 100]).'
+    return InvalidSyntax("a placeholder is written ?, or $1", hint=hint, span=span)
+
+
+def _touches(tokens: list[Token], place: int) -> bool:
+    """Whether the next token begins where this one ends."""
+    return place + 1 < len(tokens) and tokens[place].end + 1 == tokens[place + 1].start
+
+
+def _span(tokens: list[Token], place: int) -> Span:
+    last = place if tokens[place].token_type is TokenType.PLACEHOLDER else place + 1
+    return Span(tokens[place].start, tokens[last].end + 1)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def holds_half(text: str) -> bool:
+    """A lone surrogate, which no engine can store: it would fail after the charge."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+def literal(parameter: Parameter) -> tuple[TokenType, str]:
+    """A parameter as a token. Its text is the built-in type's own: numpy's float64 and others say something else."""
+    match parameter:
+        case None:
+            return TokenType.NULL, "NULL"
+        case bool():
+            return (TokenType.TRUE, "TRUE") if parameter else (TokenType.FALSE, "FALSE")
+        case int():
+            if int.bit_length(parameter) > MOST_BITS:
+                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
+            return TokenType.NUMBER, int.__repr__(parameter)
+        case float():
+            if not math.isfinite(parameter):
+                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+            return TokenType.NUMBER, float.__repr__(parameter)
+        case Decimal():
+            if not Decimal.is_finite(parameter):
+                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+            if abs(Decimal.adjusted(parameter)) > MOST_DIGITS or len(Decimal.as_tuple(parameter).digits) > MOST_DIGITS:
+                raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
+            return TokenType.NUMBER, Decimal.__format__(parameter, "f")
+        case str():
+            text = str.__str__(parameter)
+            if "\x00" in text:
+                raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
+            if holds_half(text):
+                raise ProgrammingError("a parameter holds half of a character", sqlstate="22021")
+            return TokenType.STRING, text
+        case dt.datetime():
+            if parameter != parameter:  # pandas' NaT is a datetime, of the year 1
+                return TokenType.NULL, "NULL"
+            return TokenType.STRING, dt.datetime.isoformat(parameter, " ")
+        case dt.date():
+            return TokenType.STRING, dt.date.isoformat(parameter)
+        case dt.time():
+            return TokenType.STRING, dt.time.isoformat(parameter)
+        case UUID():
+            return TokenType.STRING, UUID.__str__(parameter)
+    item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
+    if callable(item) and getattr(parameter, "ndim", None) == 0 and not hasattr(value := item(), "item"):
+        moment = getattr(getattr(parameter, "dtype", None), "kind", "") in ("M", "m")
+        if not (moment and isinstance(value, int)):  # nanoseconds, of which Python's own times have none
+            return literal(value)
+    raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")

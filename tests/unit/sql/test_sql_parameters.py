@@ -1,0 +1,125 @@
+"""Placeholders: ? and $n, their numbers, and those of other drivers, which are refused with the form that is meant."""
+
+import datetime as dt
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from dpsql.errors import InvalidSyntax, ProgrammingError
+from dpsql.sql.commands import SetCommand, read_command
+from dpsql.sql.parameters import literal
+from dpsql.sql.parse import parse
+
+
+def test_numbers_say_which_value() -> None:
+    assert parse("SELECT $2, $1, $2", ["a", "b"]).sql() == "SELECT 'b', 'a', 'b'"
+    many = ", ".join(f"${number}" for number in range(1, 13))
+    assert parse(f"SELECT {many}", list(range(1, 13))).sql() == f"SELECT {', '.join(map(str, range(1, 13)))}"
+
+
+def test_a_value_holds_no_placeholder() -> None:
+    assert parse("SELECT $1, $2", ["$2", "?"]).sql() == "SELECT '$2', '?'"
+    assert parse("SELECT ?, ?", ["?", "$1"]).sql() == "SELECT '?', '$1'"
+
+
+def test_quoted_texts_and_names_hold_no_placeholder() -> None:
+    tree = parse("""SELECT '$1 ? %s :a', $$ $1 $$, "a?b", $1 -- $2 ?""", [7])
+    assert tree.sql().startswith("""SELECT '$1 ? %s :a', ' $1 ', "a?b", 7""")
+
+
+@pytest.mark.parametrize(
+    ("sql", "position", "words"),
+    [
+        ("SELECT $1, $3", 12, "no \\$2"),
+        ("SELECT $2", 8, "no \\$1"),
+        ("SELECT $0", 8, "counted from"),
+        ("SELECT ?, $1", 11, "not both"),
+        ("SELECT $1, ?", 12, "not both"),
+    ],
+)
+def test_wrong_numbers_are_pointed_at(sql: str, position: int, words: str) -> None:
+    with pytest.raises(InvalidSyntax, match=words) as caught:
+        parse(sql, [1, 2])
+    assert caught.value.position == position
+
+
+@pytest.mark.parametrize("given", [0, 1, 3])
+def test_values_are_as_many_as_numbers(given: int) -> None:
+    with pytest.raises(ProgrammingError, match="2 placeholders") as caught:
+        parse("SELECT $1, $2, $1", [1] * given)
+    assert caught.value.sqlstate == "08P01"
+
+
+@pytest.mark.parametrize(
+    ("sql", "written"),
+    [
+        ("SELECT 1 WHERE 2 = %s", "%s"),
+        ("SELECT %s", "%s"),
+        ("SELECT a % 2 FROM t WHERE b IN (%s, %s)", "%s"),
+        ("SELECT 1 LIMIT %s", "%s"),
+        ("SELECT 1 WHERE 2 = %(name)s", "%(name)s"),
+        ("SELECT a::int FROM t WHERE b = :name", ":name"),
+        ("SELECT 1 WHERE 2 = :1", ":1"),
+        ("SELECT 1 WHERE 2 = $name", "$name"),
+        ("SELECT 1 WHERE 2 = @name", "@name"),
+    ],
+)
+@pytest.mark.parametrize("given", [[], ["a"]])
+def test_placeholders_of_other_drivers(sql: str, written: str, given: list[str]) -> None:
+    """With values and without, they are refused with a hint that shows ?, and never read as something else."""
+    with pytest.raises(InvalidSyntax, match=r"written \?") as caught:
+        parse(sql, given)
+    assert caught.value.position is not None and sql[caught.value.position - 1 :].startswith(written)
+    assert "= ?" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a %s FROM t",
+        "SELECT a % s FROM t",
+        "SELECT (a) %s FROM t",
+        "SELECT 'x' LIKE '%s'",
+        "SELECT a::int, CAST(a AS int) FROM t",
+        "SELECT [1, 2, 3][1:2], a[:2] FROM t",
+    ],
+)
+def test_what_only_looks_like_one(sql: str) -> None:
+    assert parse(sql)
+
+
+def test_a_wrong_number_of_values_beside_a_remainder_is_told_as_such() -> None:
+    with pytest.raises(ProgrammingError, match="0 placeholders"):
+        parse("SELECT a %s FROM t", [1])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (dt.time(1, 2, 3), "01:02:03"),
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (dt.datetime(2024, 1, 2, tzinfo=dt.UTC), "2024-01-02 00:00:00+00:00"),
+        (np.datetime64("2024-01-02T03:04:05", "us"), "2024-01-02 03:04:05"),
+        (np.str_("a"), "a"),
+    ],
+)
+def test_values_as_texts(value: object, text: str) -> None:
+    assert literal(value)[1] == text  # type: ignore[arg-type]
+
+
+def test_moments_of_numpy_and_pandas_never_become_numbers() -> None:
+    """The `item` of nanoseconds is an integer, and NaT a datetime of the year 1."""
+    for value in (np.datetime64("2024-01-02", "ns"), np.timedelta64(3, "ns")):
+        with pytest.raises(ProgrammingError, match="cannot be bound"):
+            literal(value)  # type: ignore[arg-type]
+    pandas = pytest.importorskip("pandas")
+    assert literal(pandas.NaT)[1] == literal(np.datetime64("NaT"))[1] == "NULL"  # type: ignore[arg-type]
+
+
+def test_commands_take_values() -> None:
+    assert read_command("SET epsilon = ?", [0.5]) == SetCommand("epsilon", "0.5")
+    assert read_command("SET epsilon TO $1", ["1; RESET ALL"]) == SetCommand("epsilon", "1; RESET ALL")
+    for sql, given in (("SET epsilon = 1", [1]), ("SET epsilon = ?", []), ("SHOW epsilon", [1])):
+        with pytest.raises(ProgrammingError, match="placeholder"):
+            read_command(sql, given)
