@@ -45,7 +45,9 @@ class Reader(Postgres):
     ORIGINAL_NAME_META_KEY = WRITTEN
 
     class Tokenizer(Postgres.Tokenizer):
-        KEYWORDS = {**Postgres.Tokenizer.KEYWORDS, "//": TokenType.DIV}
+        # Without PostgreSQL's operators on JSON that begin with a question mark: in ?::date it is a placeholder.
+        KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word[0] != "?" or word == "?"}
+        KEYWORDS["//"] = TokenType.DIV
 
     class Parser(PostgresParser):
         """Nothing that is written in a call is left out: see `arguments`."""

@@ -23,6 +23,13 @@ def test_a_value_holds_no_placeholder() -> None:
     assert parse("SELECT ?, ?", ["?", "$1"]).sql() == "SELECT '?', '$1'"
 
 
+def test_an_operator_may_follow_at_once() -> None:
+    """PostgreSQL's JSON has operators that begin with a question mark, and sqlglot reads them first."""
+    assert parse("SELECT ?::date, a LIKE ?||'%'", ["2020-01-01", "x"]).sql() == parse(
+        "SELECT '2020-01-01'::date, a LIKE 'x'||'%'"
+    ).sql()
+
+
 def test_quoted_texts_and_names_hold_no_placeholder() -> None:
     tree = parse("""SELECT '$1 ? %s :a', $$ $1 $$, "a?b", $1 -- $2 ?""", [7])
     assert tree.sql().startswith("""SELECT '$1 ? %s :a', ' $1 ', "a?b", 7""")
