@@ -47,12 +47,12 @@ from dpsql.errors import (
     ProgrammingError,
     Warning,
 )
+from dpsql.figures import CellError, Charge
 
 if TYPE_CHECKING:
-    from dpsql.dbapi.charge import Charge
     from dpsql.dbapi.connection import Connection, connect
     from dpsql.dbapi.cursor import Cursor
-    from dpsql.session import Balance, CellError, Explanation, Receipt
+    from dpsql.session import Balance, Explanation, Receipt
 
 __version__ = VERSION
 
@@ -95,8 +95,6 @@ __all__ = [
 
 _LATER = {
     "Balance": "dpsql.session",
-    "CellError": "dpsql.session",
-    "Charge": "dpsql.dbapi.charge",
     "Connection": "dpsql.dbapi.connection",
     "Cursor": "dpsql.dbapi.cursor",
     "Explanation": "dpsql.session",

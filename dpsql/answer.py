@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dpsql.catalog.rows import CatalogTable
 from dpsql.compiled import Compiled
 from dpsql.exact import Row
-from dpsql.figures import CellError
+from dpsql.figures import CellError, Charge
 from dpsql.ledger.base import Balance, Receipt
 from dpsql.post.sandbox import OutputColumn, Rows
-from dpsql.privacy.loss import NO_LOSS, Loss
+from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.settings import Settings
 from dpsql.types import TEXT, Type
 
@@ -68,6 +69,13 @@ def _notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) 
     if not wide:
         return ()
     return (f"the noise is wider than the value in {wide} of {cells} cells; a larger epsilon or coarser groups help",)
+
+
+def charge_of(charges: Sequence[tuple[Settings, Loss]]) -> Charge:
+    """What a statement and its pilot were charged, together at most."""
+    asked, loss = [settings for settings, _ in charges], total([loss for _, loss in charges])
+    epsilon, delta = sum((s.epsilon for s in asked), Fraction(0)), sum((s.delta for s in asked), Fraction(0))
+    return Charge(epsilon, delta, loss.rho, loss.delta, loss.epsilon)
 
 
 def type_text(column: OutputColumn) -> str:

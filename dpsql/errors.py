@@ -39,6 +39,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+from dpsql.figures import NOTHING
 from dpsql.span import Span, caret
 
 
@@ -67,6 +68,8 @@ class Error(Exception):
         self.span = span
         self.sqlstate = sqlstate or self.default_sqlstate
         self.statement: str | None = None
+        self.charge = NOTHING
+        """What the statement had been charged when it failed: it stands, and asking again is free."""
 
     @property
     def position(self) -> int | None:

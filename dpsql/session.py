@@ -18,6 +18,7 @@ from dpsql.answer import (
     Answer,
     budget_answer,
     catalog_answer,
+    charge_of,
     done,
     query_answer,
     rows_answer,
@@ -34,7 +35,7 @@ from dpsql.dataset import Dataset, now_utc
 from dpsql.derivation import Told, asked_for, tell
 from dpsql.errors import Error, part_of
 from dpsql.explain import Explanation, as_declared, explain
-from dpsql.figures import CellError
+from dpsql.figures import CellError, Charge
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
 from dpsql.payers import payers_of
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
@@ -43,7 +44,7 @@ from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.prices import Asker, kinds_of, quoted, with_prices
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
@@ -67,8 +68,8 @@ from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Explanation", "Loss", "NamedTable", "OutputColumn", "Parameter", "Receipt",
-    "Session",
+    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedTable", "OutputColumn", "Parameter",
+    "Receipt", "Session", "read_command",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -97,6 +98,7 @@ class Session:
         self._privacy = self.dataset.privacy_of(self._account)
         self._state = new_state(self._privacy)
         self._ticket = Ticket()
+        self._charges: list[tuple[Settings, Loss]] = []
         self._compiled: Recent[Compiled] = Recent(KEPT)
         self._described: Recent[tuple[OutputColumn, ...]] = Recent(KEPT)
         self._answered: Recent[Answer] = Recent(KEPT)
@@ -106,12 +108,19 @@ class Session:
     def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
         """One statement: a query, or a command such as SET or SHOW."""
         self._ticket = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
+        self._charges = []
         try:
             return self._execute(sql, parameters)
         except Error as error:
+            error.charge = self.charged
             if error.statement is None:
                 error.statement = sql
             raise
+
+    @property
+    def charged(self) -> Charge:
+        """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
+        return charge_of(self._charges)
 
     def cancel(self) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
@@ -290,6 +299,9 @@ class Session:
             claims = self.dataset.ledger.purchase(
                 self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
             )
+        charged = total(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
+        if charged != NO_LOSS:  # told also if what follows fails
+            self._charges.append((compiled.settings, charged))
         bodies: dict[int, bytes] = {}
         self._ticket.releases = len({claim.release for claim in claims})
         for place, claim in zip(asked, claims, strict=True):
@@ -298,9 +310,8 @@ class Session:
                 bodies[claim.release] = self._body(step, claim, told.compiled, releases, public, ready.get(place))
                 self._ticket.delivered = len(bodies)
             releases[place] = from_bytes(bodies[claim.release])
-        charged = {claim.release: claim.loss for claim in claims if claim.charged}
         receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
-        return releases, total(list(charged.values())), receipts
+        return releases, charged, receipts
 
     def _asked(self, compiled: Compiled) -> list[Asked]:
         return asked_for(compiled, self.dataset.resolved.version)

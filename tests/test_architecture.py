@@ -16,7 +16,7 @@ MAX_LINES = 400
 FLOOR = {"about", "errors", "span", "types", "figures", "private_files"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
-    "errors": {"span"},
+    "errors": {"span", "figures"},
     "span": set(),
     "figures": set(),
     "private_files": {"errors"},

@@ -12,7 +12,6 @@ from typing import Self
 from dpsql import errors
 from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address
-from dpsql.dbapi.charge import NOTHING, Charge
 from dpsql.dbapi.cursor import Cursor
 from dpsql.errors import InterfaceError, NotSupportedError
 from dpsql.session import Answer, Balance, Explanation, NamedTable, Parameter, Session
@@ -134,14 +133,13 @@ class Connection:
         with self._lock:
             return self._open_session().tables()
 
-    def _execute(self, sql: str, parameters: Sequence[Parameter]) -> tuple[Answer, Charge]:
+    def _execute(self, cursor: Cursor, sql: str, parameters: Sequence[Parameter]) -> Answer:
         with self._lock:
-            answer = self._open_session().execute(sql, parameters)
-        loss, asked = answer.loss, answer.settings
-        if asked is None:  # a command
-            return answer, NOTHING
-        charge = Charge(asked.epsilon, asked.delta, loss.rho, loss.delta, loss.epsilon)
-        return answer, charge if charge else NOTHING
+            session = self._open_session()
+            try:
+                return session.execute(sql, parameters)
+            finally:  # Ctrl-C, too, leaves a charge behind
+                cursor._loss = session.charged
 
     def _open_session(self) -> Session:
         if self.closed:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsql.dbapi.charge import NOTHING, Charge
 from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, with_errors
-from dpsql.errors import InterfaceError, NotSupportedError, ProgrammingError
-from dpsql.session import Answer, CellError, OutputColumn, Parameter, Receipt
+from dpsql.errors import InterfaceError, ProgrammingError
+from dpsql.figures import NOTHING, Charge
+from dpsql.session import Answer, CellError, OutputColumn, Parameter, Receipt, read_command
 from dpsql.types import Type
 
 if TYPE_CHECKING:
@@ -37,22 +37,27 @@ class Cursor:
     # --- PEP 249 -----------------------------------------------------------------------------------------------------
 
     def execute(self, operation: str, parameters: Sequence[Parameter] = ()) -> Self:
-        """Run one statement; `?` in it stand for the parameters, which are bound as values, never read as SQL."""
+        """Run one statement. `?`, or `$1`, in it stand for the parameters, which are values and never read as SQL."""
         connection = self._open()
-        if not isinstance(operation, str):
-            raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
-        if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
-            raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
+        _check_statement(operation, parameters)
         self._answer, self._loss, self._next = None, NOTHING, 0
-        self._answer, self._loss = connection._execute(operation, parameters)
+        self._answer = connection._execute(self, operation, parameters)
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Parameter]]) -> None:
+    def executemany(self, operation: str, seq_of_parameters: Iterable[Sequence[Parameter]]) -> None:
+        """Run a command, such as SET, once for each of the parameters. Queries are refused, before any charge."""
         self._open()
-        raise NotSupportedError(
-            "executemany is for statements without rows, and dpsql answers queries",
-            hint="Call execute once for each set of parameters.",
-        )
+        each = list(seq_of_parameters)
+        for parameters in each:
+            _check_statement(operation, parameters)
+            if read_command(operation, parameters) is None:
+                raise ProgrammingError(
+                    "executemany is for statements without rows, and this is a query",
+                    hint="Call execute for each of the parameters, or ask for all of them at once: GROUP BY …",
+                )
+        for parameters in each:
+            self.execute(operation, parameters)
+        self._answer = None  # PEP 249: what has rows is not for executemany
 
     @property
     def connection(self) -> Connection:
@@ -171,6 +176,13 @@ class Cursor:
             raise InterfaceError("the cursor is closed", hint="Ask the connection for another one.")
         self._connection._open_session()
         return self._connection
+
+
+def _check_statement(operation: object, parameters: object) -> None:
+    if not isinstance(operation, str):
+        raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
+        raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
 
 
 def _described(column: OutputColumn) -> Description:

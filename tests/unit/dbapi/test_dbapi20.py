@@ -175,10 +175,20 @@ def test_execute_forgets_the_last_answer_even_when_it_fails(cursor):
         cursor.fetchall()
 
 
-def test_executemany_is_refused_for_queries(cursor):
-    with pytest.raises(dpsql.NotSupportedError) as caught:
+def test_executemany_of_a_query_is_refused_and_nothing_is_charged(connection, cursor):
+    with pytest.raises(dpsql.ProgrammingError, match="executemany") as caught:
         cursor.executemany("SELECT COUNT(*) FROM patients WHERE sex = ?", [("f",), ("m",)])
-    assert "execute" in caught.value.hint
+    assert "execute" in caught.value.hint and connection.budget().charges == 0
+
+
+def test_executemany_of_commands(cursor):
+    cursor.executemany("SET epsilon = ?", iter([(0.5,), (0.25,)]))
+    assert cursor.description is None and cursor.rowcount == -1
+    assert cursor.execute("SHOW epsilon").fetchone() == ("0.25",)
+    with pytest.raises(dpsql.ProgrammingError):
+        cursor.executemany("SET epsilon = ?", [(0.5,), ()])  # a wrong one is found before the first is run
+    assert cursor.execute("SHOW epsilon").fetchone() == ("0.25",)
+    cursor.executemany("SET epsilon = ?", [])
 
 
 def test_sizes_are_accepted(cursor):
