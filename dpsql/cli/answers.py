@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from dpsql.dbapi.address import read_address
-from dpsql.display.formats import Figure, print_table
+from dpsql.display.cells import Figure
 from dpsql.display.screen import Screen, Usage
+from dpsql.display.table import print_table
 from dpsql.figures import short_up
 from dpsql.owner.books import Ledger, Stored, open_books
 

@@ -12,8 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.dbapi.address import read_address
-from dpsql.display.formats import Figure, csv_lines, print_table
+from dpsql.display.cells import Figure
+from dpsql.display.formats import csv_lines
 from dpsql.display.screen import DIM, Screen, Usage
+from dpsql.display.table import print_table
 from dpsql.errors import OperationalError
 from dpsql.figures import short_left, short_up
 from dpsql.owner.books import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +13,9 @@ from pathlib import Path
 import dpsql
 from dpsql.dbapi.cursor import Cursor
 from dpsql.dbapi.frames import Frame, with_errors
-from dpsql.display.formats import csv_lines, json_lines, print_table, unique_names
+from dpsql.display.formats import csv_lines, json_lines, unique_names
 from dpsql.display.screen import Screen, Usage
+from dpsql.display.table import print_table
 from dpsql.errors import InterfaceError
 from dpsql.figures import short_left, short_up
 
@@ -102,7 +104,7 @@ def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:
         for (line,) in rows:
             screen.print(str(line))
         return
-    print_table(screen, names, rows, bars if errors else None)
+    print_table(screen, names, rows, bars, replace(screen.layout(), errors=errors))
     barred = errors and any(bar is not None for row in bars for bar in row)
     screen.print(f"({len(rows)} row{'' if len(rows) == 1 else 's'}{', ± 95 % intervals' if barred else ''})")
 

@@ -1,100 +1,125 @@
-"""Values as text for people.
+"""Values as text for people: NULL told apart from text, and of a noisy number only the digits that mean something.
 
-As many digits as the error bar leaves, NULL told apart from text, and nothing that steers a terminal.
+Law: what is shown covers what is known. A bar is rounded up, and by as much more as its value was rounded, so that
+`8980 ± 110` contains the 95 % interval of 8981 with its half-width 102.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-import unicodedata
-from collections.abc import Sequence
-from decimal import Decimal
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
+from dpsql.display.layout import Digits
+from dpsql.display.text import shown
 from dpsql.figures import CellError
 
+SIGNIFICANT = 2
+"""Digits of a bar: a third would tell how wrong an answer is to a hundredth, which nobody needs."""
+
 MOST_DECIMALS = 9
+MOST_DIGITS = 21  # before the point; beyond that an exponent is easier to read
+
+_EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)  # a double has at most 767 significant digits
+
+
+class Figure(str):
+    """A number that is text already, since it was rounded with care."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value's text and, where it is noisy, that of its half-width."""
+
+    text: str
+    bar: str = ""
+    is_number: bool = False
+    is_null: bool = False
+
+
+def write_cell(value: Any, bar: CellError | None, digits: Digits = "significant", plain: bool = False) -> Cell:
+    """The value as text; `bar` gives the digits that mean something, and the half-width.
+
+    >>> write_cell(8981, CellError(52.0, 8879.0, 9083.0))
+    Cell(text='8980', bar='110', is_number=True, is_null=False)
+    """
+    width = half_width(value, bar)
+    if value is None or width is None:
+        return Cell(value_text(value, plain), "", is_number(value), value is None)
+    if width == 0 or not math.isfinite(width):
+        return Cell(value_text(value, plain), "Infinity" if width else "0", True)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    place = _place(value, width)
+    if digits == "all":
+        return Cell(value_text(value, plain), _number_text(_up(Decimal(width), min(place, 0))), True)
+    rounded = _EXACT.quantize(number, Decimal((0, (1,), place)))
+    return Cell(_number_text(rounded), _number_text(_up(Decimal(width) + abs(rounded - number), place)), True)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal | Figure) and not isinstance(value, bool)
 
 
 def half_width(value: Any, bar: CellError | None) -> float | None:
     """Half of the 95 % interval; where a bound cuts one side of it off, how far the other side reaches."""
     if bar is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
+    if not math.isfinite(value):
+        return None
     half, shift = (bar.high - bar.low) / 2, abs(float(value) - (bar.high + bar.low) / 2)
     # An integer is rounded, so it may stand half a step beside the middle.
-    return half if isinstance(value, int) and shift <= 0.5 else half + shift
+    width = half if isinstance(value, int) and shift <= 0.5 else half + shift
+    return None if math.isnan(width) else width
 
 
-def column_decimals(values: Sequence[Any], widths: Sequence[float | None]) -> int:
-    """One number of decimals for a whole column: two digits of its smallest error bar, or six digits of its values."""
-    numbers = [float(v) for v in values if isinstance(v, float | Decimal)]
-    if not numbers:
-        return 0
-    bars = [w for w in widths if w is not None and math.isfinite(w) and w > 0]
-    if bars:
-        return _clip(1 - _magnitude(min(bars)))
-    sizes = [abs(n) for n in numbers if math.isfinite(n) and n]
-    digits = _clip(5 - _magnitude(max(sizes))) if sizes else 0
-    while digits and all(_ends_in_zero(n, digits) for n in numbers):
-        digits -= 1
-    return digits
+def _place(value: Any, width: float) -> int:
+    """The power of ten at which the half-width's last significant digit stands; no finer than the value itself."""
+    finest = 0 if isinstance(value, int) else -MOST_DECIMALS
+    if isinstance(value, Decimal):
+        finest = max(finest, int(value.as_tuple().exponent))
+    return max(finest, Decimal(width).adjusted() - SIGNIFICANT + 1)
 
 
-def _clip(decimals: int) -> int:
-    return max(0, min(MOST_DECIMALS, decimals))
+def _up(width: Decimal, place: int) -> Decimal:
+    # A hair less than the next digit is that digit: 0.1 + 0.2 is not to be told as 0.31.
+    fair = width - width.copy_abs().scaleb(-12)
+    return fair.quantize(Decimal((0, (1,), place)), ROUND_CEILING, _EXACT)
 
 
-def _magnitude(number: float) -> int:
-    return math.floor(math.log10(number))
+def _number_text(number: Decimal) -> str:
+    if number == 0:
+        number = abs(number)  # no -0
+    return f"{number:f}" if number.adjusted() < MOST_DIGITS else f"{number.normalize():e}"
 
 
-def _ends_in_zero(number: float, digits: int) -> bool:
-    return not math.isfinite(number) or f"{number:.{digits}f}".endswith("0")
-
-
-def cell_text(value: Any, decimals: int) -> str:
+def value_text(value: Any, plain: bool = False) -> str:
+    """All of a value."""
     match value:
         case None:
             return "NULL"
         case bool():
             return "true" if value else "false"
-        case int():
+        case int() | Figure():
             return str(value)
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case float() | Decimal():
-            return f"{value:.{decimals}f}"
+        case float():
+            return _double_text(value)
+        case Decimal():
+            return f"{value:f}" if value.is_finite() else str(value)
         case dt.datetime():
             return value.isoformat(" ")
         case str():
-            return _shown(value)
+            text = shown(value, plain)
+            return f'"{text}"' if text == "NULL" else text  # not to be taken for one
         case _:
-            return _shown(str(value))
+            return shown(str(value), plain)
 
 
-def bar_text(width: float | None, decimals: int) -> str:
-    """The half-width, rounded up."""
-    if width is None:
-        return ""
-    if not math.isfinite(width):
-        return "± Infinity"
-    scale = 10**decimals
-    return f"± {math.ceil(width * scale - 1e-9) / scale:.{decimals}f}"
-
-
-def _shown(text: str) -> str:
-    """Control characters are escaped; a text that reads NULL is quoted, so that it is not taken for one."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f'"{safe}"' if safe == "NULL" else safe
-
-
-def width_of(text: str) -> int:
-    """Columns that the text takes on a terminal."""
-    return sum(_columns(c) for c in text)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+def _double_text(value: float) -> str:
+    """As PostgreSQL writes it: as many digits as tell it from its neighbors."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value).removesuffix(".0")

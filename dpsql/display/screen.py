@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import TextIO
 
-BOLD, DIM, RED = "1", "2", "1;31"
+from dpsql.display.layout import Layout
+from dpsql.display.text import LOOKALIKES
 
-_PLAIN = str.maketrans({"─": "-", "│": "|", "┼": "+", "├": "|", "└": "`", "≤": "<=", "…": "..."})
+BOLD, DIM, RED = "1", "2", "1;31"
 
 
 class Usage(Exception):
@@ -32,6 +33,10 @@ class Screen:
     def style(self, text: str, code: str) -> str:
         return style(self.out, text, code)
 
+    def layout(self) -> Layout:
+        """As the standard output can show it; a table that is wider than its terminal is expanded."""
+        return Layout(terminal_width(self.out), "auto", colour=coloured(self.out), plain=not _draws_lines(self.out))
+
     @property
     def draws(self) -> bool:
         """Whether a line beside the answers may be drawn again and again."""
@@ -51,11 +56,28 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """In columns; None where the stream is no terminal."""
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def _draws_lines(stream: TextIO) -> bool:
+    try:
+        "─│┼┬±…".encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        # "± 10" becomes "+-10": as wide, so that tables stay aligned.
-        text = text.replace("± ", "+-").translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        text = text.replace("±", "+/-").translate(LOOKALIKES).encode(encoding, "backslashreplace").decode(encoding)
     stream.write(text + "\n")

@@ -1,0 +1,79 @@
+"""Digits of noisy values. The law: what is shown covers what is known."""
+
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.display.cells import half_width, write_cell
+from dpsql.figures import CellError
+
+
+def cell(value, half, digits="significant"):
+    written = write_cell(value, CellError(half / 1.96, float(value) - half, float(value) + half), digits)
+    return f"{written.text} ± {written.bar}"
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "shown"),
+    [
+        (8981, 102, "8980 ± 110"),
+        (8981, 10, "8981 ± 10"),
+        (8981, 99, "8981 ± 99"),
+        (8981, 99.5, "8981 ± 100"),
+        (8981, 2.3, "8981 ± 3"),
+        (12, 102, "10 ± 110"),
+        (-3, 102, "0 ± 110"),
+        (123456789, 98765, "123457000 ± 99000"),
+        (425.3, 10.2, "425 ± 11"),
+        (0.123456, 0.00123, "0.1235 ± 0.0013"),
+        (0.5, 0.25, "0.50 ± 0.25"),
+        (Decimal("12.30"), 0.001, "12.30 ± 0.01"),
+        (Decimal("12345.67"), 123.0, "12350 ± 130"),
+        (1e300, 1e299, "1e+300 ± 1e+299"),
+        (3.5, 0.0, "3.5 ± 0"),
+        (7, 0.0, "7 ± 0"),
+    ],
+)
+def test_significant_digits(value, half, shown):
+    assert cell(value, half) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "shown"),
+    [(8981, 101.8, "8981 ± 102"), (425.3123, 10.2, "425.3123 ± 11"), (0.123456, 0.00123, "0.123456 ± 0.0013")],
+)
+def test_all_digits(value, half, shown):
+    assert cell(value, half, "all") == shown
+
+
+def test_an_interval_that_a_bound_cuts_is_told_by_its_longer_side():
+    assert write_cell(10.0, CellError(45.0, 0.0, 100.0)).bar == "90"
+
+
+def test_without_an_end():
+    endless = CellError(math.inf, -math.inf, math.inf)
+    assert write_cell(5, endless).bar == "" and write_cell(math.nan, endless).text == "NaN"
+    assert write_cell(5, CellError(1.0, 0.0, math.inf)).bar == "Infinity"
+    assert write_cell(None, endless).text == "NULL" and write_cell(True, endless).text == "true"
+
+
+numbers = st.one_of(
+    st.integers(-(10**19), 10**19),
+    st.floats(-1e12, 1e12),
+    st.decimals(-(10**12), 10**12, places=2),
+)
+
+
+@given(numbers, st.floats(1e-6, 1e12), st.sampled_from(["significant", "all"]))
+def test_what_is_shown_covers_what_is_known(value, half, digits):
+    error = CellError(half / 1.96, float(value) - half, float(value) + half)
+    written = write_cell(value, error, digits)
+    width = half_width(value, error)
+    shown, known = Decimal(written.text), Decimal(repr(value) if isinstance(value, float) else value)
+    hair = Decimal(width) * Decimal("1e-11")
+    assert Decimal(written.bar) + hair >= Decimal(width) + abs(shown - known)
+    # And not by much: at most a step of the second digit, and the value's own rounding.
+    assert Decimal(written.bar) <= Decimal(width) * Decimal("1.16") + 1
