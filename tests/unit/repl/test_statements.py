@@ -1,0 +1,92 @@
+"""Typed text to statements: where one ends, and whether the last one has."""
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.repl import statements
+from dpsql.repl.lex import Kind, tokens
+from dpsql.repl.statements import Backslash, Statement, is_complete, pieces
+
+
+def split(text):
+    return [piece.text if isinstance(piece, Backslash) else piece.sql + ";" * piece.complete for piece in pieces(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SELECT 1; SELECT 2;", ["SELECT 1;", "SELECT 2;"]),
+        ("SELECT 1;\nSELECT 2", ["SELECT 1;", "SELECT 2"]),
+        ("SELECT ';' ;", ["SELECT ';';"]),
+        ("SELECT 'it''s; so';", ["SELECT 'it''s; so';"]),
+        ("SELECT 'a\\'; SELECT 2;", ["SELECT 'a\\';", "SELECT 2;"]),  # a backslash is no escape here
+        (r"SELECT E'a\';'; SELECT 2;", [r"SELECT E'a\';';", "SELECT 2;"]),
+        ('SELECT ";""";', ['SELECT ";""";']),
+        ("SELECT $$;$$; SELECT $a$ $$ ; $a$;", ["SELECT $$;$$;", "SELECT $a$ $$ ; $a$;"]),
+        ("SELECT $1; SELECT a$b$c;", ["SELECT $1;", "SELECT a$b$c;"]),
+        ("SELECT 1 -- ; no\n; SELECT 2", ["SELECT 1 -- ; no;", "SELECT 2"]),
+        ("SELECT /* ; /* ; */ ; */ 1;", ["SELECT /* ; /* ; */ ; */ 1;"]),
+        ("SELECT 1; -- the end", ["SELECT 1;"]),
+        ("-- first\nSELECT 1;", ["-- first\nSELECT 1;"]),
+        ("", []),
+        (" \n", []),
+        (";", [";"]),
+        ("\\d visits\nSELECT 1;", ["\\d visits", "SELECT 1;"]),
+        ("SELECT 1 \\g", ["SELECT 1", "\\g"]),
+        ("SELECT 1;\\gx out.csv  \n\\q", ["SELECT 1;", "\\gx out.csv", "\\q"]),
+        ("SELECT '\\d';", ["SELECT '\\d';"]),
+        ("\\copy (SELECT ';') to f", ["\\copy (SELECT ';') to f"]),
+        ("SELECT 'open; \\d", ["SELECT 'open; \\d"]),
+        ("SELECT E'open\\", ["SELECT E'open\\"]),
+    ],
+)
+def test_pieces(text, found):
+    assert split(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1;", True), ("SELECT 1; -- done", True), ("SELECT 1", False), ("SELECT ';", False), ("\\d", True),
+        ("SELECT 1; SELECT", False), ("/* ;", False), ("/* ; */", True), ("$$;", False), ("", True),
+        ("SELECT 1 \\g", True),
+        ('SELECT ";', False), ("SELECT 'a'';", False), ("E'\\';", False),
+    ],
+)  # fmt: skip
+def test_is_complete(text, complete):
+    assert is_complete(text) is complete
+
+
+def test_where_pieces_begin():
+    text = "  SELECT 1;\n \\d visits\n -- a\nSELECT"
+    assert [text[piece.start :][:6] for piece in pieces(text)] == ["SELECT", "\\d vis", "-- a\nS"]
+    assert pieces(text)[1] == Backslash("\\d visits", 13) and isinstance(pieces(text)[2], Statement)
+
+
+PARTS = ["'", '"', "$$", "$a$", "/*", "*/", "--", "\n", ";", "\\", "E'", " ", "a", "1", ".", "é", "\x00", "?", "$1"]
+typed = st.one_of(st.text(), st.lists(st.sampled_from(PARTS)).map("".join))
+
+
+@given(typed)
+def test_tokens_joined_are_the_text(text):
+    found = tokens(text)
+    assert "".join(token.text for token in found) == text
+    assert [token.start for token in found] == [sum(len(t.text) for t in found[:at]) for at in range(len(found))]
+    assert all(token.ended for token in found[:-1])
+
+
+@given(typed)
+def test_nothing_typed_is_lost(text):
+    """But for semicolons and space, and comments that stand alone."""
+    kept = "".join(piece.text if isinstance(piece, Backslash) else piece.sql for piece in pieces(text))
+    words = [t.text for t in tokens(text) if t.kind not in (Kind.SPACE, Kind.COMMENT) and t.text != ";"]
+    at = 0
+    for word in words:
+        at = kept.index(word.rstrip(), at) + len(word.rstrip())
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(statements).attempted and not doctest.testmod(statements).failed
