@@ -1,1 +1,1 @@
-"""The prompt: statements and backslash commands, typed or piped. Law: it holds no privacy logic, and sees a connection."""
+"""The prompt: statements and backslash commands, typed or piped. Law: it has a connection, and no privacy logic."""

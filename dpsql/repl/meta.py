@@ -1,0 +1,356 @@
+"""What each backslash command does."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from dpsql.display.chart import NothingToDraw, chart_lines
+from dpsql.display.screen import Screen, terminal_width
+from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
+from dpsql.figures import short_up
+from dpsql.repl.commands import help_lines
+from dpsql.repl.copying import read_copy, write_copy
+from dpsql.repl.show import Shown, left_text, listing
+from dpsql.repl.view import FORMATS, one_of, switch
+
+if TYPE_CHECKING:
+    from dpsql.repl.shell import Shell
+    from dpsql.session import NamedTable
+
+SECONDS = 2.0
+"""Between two times that \\watch asks."""
+DEEPEST = 16
+"""Files that ask for the statements of files."""
+
+
+class Leave(Exception):
+    """The command \\q."""
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+def go(shell: Shell, argument: str) -> None:
+    sql = shell.current()
+    if not argument:
+        shell.execute(sql)
+        return
+    before = shell.file
+    shell.file = _open_to_write(argument)
+    try:
+        shell.execute(sql)
+    finally:
+        shell.close()
+        shell.file = before
+
+
+def go_expanded(shell: Shell, argument: str) -> None:
+    shell.execute(shell.current(), expanded=True)
+
+
+def edit(shell: Shell, argument: str) -> None:
+    """What was written stands in the prompt, and is asked when it is sent."""
+    if shell.ask is None:
+        raise InterfaceError("\\e is for a terminal")
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    if argument:
+        _run_editor(editor, argument)
+        shell.typed = _read(argument).strip()
+        return
+    with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:  # a folder that only its owner can enter
+        path = Path(folder) / "statement.sql"
+        path.write_text((shell.pending or shell.last_sql or "") + "\n", encoding="utf-8")
+        _run_editor(editor, str(path))
+        shell.pending, shell.typed = "", _read(str(path)).strip()
+
+
+def _run_editor(editor: list[str], path: str) -> None:
+    try:
+        subprocess.run([*editor, path], check=False)
+    except OSError as error:
+        hint = "Set EDITOR to the name of one."
+        raise InterfaceError(f'the editor "{editor[0]}" cannot be started: {error.strerror}', hint=hint) from None
+
+
+def print_it(shell: Shell, argument: str) -> None:
+    shell.print_lines((shell.pending or shell.last_sql or "").splitlines())
+
+
+def reset(shell: Shell, argument: str) -> None:
+    shell.pending = ""
+
+
+def include(shell: Shell, argument: str) -> None:
+    text = _read(_file(argument, "\\i"))
+    if shell.depth >= DEEPEST:
+        raise InterfaceError("files ask for the statements of files, too deep")
+    shell.depth += 1
+    try:
+        shell.feed(text)
+        shell.finish()
+    finally:
+        shell.depth -= 1
+
+
+def watch(shell: Shell, argument: str) -> None:
+    """The first time is charged like any statement; it ends rather than be charged again."""
+    try:
+        seconds = float(argument or SECONDS)
+    except ValueError:
+        raise InvalidParameter(f"\\watch takes seconds, not {argument}") from None
+    if not 0.1 <= seconds <= 86400:
+        raise InvalidParameter("\\watch takes between 0.1 and 86400 seconds")
+    sql = shell.current()
+    shell.execute(sql)
+    try:
+        while True:
+            time.sleep(seconds)
+            explained = shell.connection.explain(sql)
+            if not all(explained.paid):
+                shell.note("\\watch ends: asking again would be charged, since the statement or the data has changed")
+                return
+            shell.note(time.strftime("%F %T"))
+            shell.execute(sql)
+    except KeyboardInterrupt:
+        return
+
+
+def explain(shell: Shell, argument: str) -> None:
+    sql = argument or shell.current()
+    shell.print_lines(str(shell.connection.explain(sql.rstrip("; "))).splitlines())
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def out(shell: Shell, argument: str) -> None:
+    opened = _open_to_write(argument) if argument else None
+    shell.close()
+    shell.file = opened
+
+
+def copy(shell: Shell, argument: str) -> None:
+    asked = read_copy(argument)
+    shown = _last(shell) if asked.sql is None else shell.get(asked.sql)
+    if shown is None:
+        return
+    if not shown.names:
+        raise InterfaceError("the statement has no rows to copy")
+    write_copy(asked, shown.frame(asked.errors))
+    shell.note(f"COPY {len(shown.rows)}")
+
+
+def chart(shell: Shell, argument: str) -> None:
+    kind = one_of("chart", argument or "auto", ("bars", "lines", "auto"))
+    shown = _last(shell)
+    width = terminal_width(shell.screen.out) if shell.file is None else None
+    try:
+        lines = chart_lines(shown.names, shown.rows, shown.errors, width=width or 80, height=20, kind=kind)
+    except NothingToDraw as nothing:
+        raise InterfaceError(f"there is nothing to draw: {nothing}") from None
+    shell.print_lines(lines)
+
+
+def receipts(shell: Shell, argument: str) -> None:
+    shell.print_lines(list(_last(shell).receipts))
+
+
+def expanded(shell: Shell, argument: str) -> None:
+    now = shell.view.expanded
+    said = argument or ("off" if now == "on" else "on")
+    shell.view.expanded = one_of("x", said, ("on", "off", "auto"))
+    shell.note(f"Expanded display is {shell.view.expanded}.")
+
+
+def format_(shell: Shell, argument: str) -> None:
+    if argument:
+        shell.view.format = one_of("format", argument, FORMATS)
+    shell.note(f"Answers are written as {shell.view.format}.")
+
+
+def _switch(name: str, told: str) -> Callable[[Shell, str], None]:
+    def do(shell: Shell, argument: str) -> None:
+        setattr(shell.view, name, switch(name, argument, getattr(shell.view, name)))
+        shell.note(f"{told} {'on' if getattr(shell.view, name) else 'off'}.")
+
+    return do
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def describe(shell: Shell, argument: str) -> None:
+    if not argument:
+        _list(shell, lambda table: True)
+        return
+    wanted = argument.removeprefix("public.").strip('"').lower()
+    found = [table for table in shell.connection.tables() if table.name.lower() == wanted]
+    if not found:
+        raise UnknownTable(f'there is no table "{argument}"', hint="\\d lists them.")
+    for table in found:
+        shell.print_lines(_described(shell, table))
+
+
+def _described(shell: Shell, table: NamedTable) -> list[str]:
+    rows = [
+        (one.name, str(one.type), one.bounds or "", ", ".join(one.values or ()), one.comment or "")
+        for one in table.columns
+    ]
+    kind = "View" if table.kind == "view" else f"{table.kind.capitalize()} table"
+    lines = [f'{kind} "{table.name}"']
+    lines += listing(("column", "type", "bounds", "values", "comment"), rows, shell.view, _screen(shell))
+    lines += [f"Unique: {', '.join(key.columns)}" for key in table.unique]
+    lines += [f"Leads to the privacy unit: {one.column} = {one.table}.{one.key}" for one in table.foreign]
+    return lines + ([table.comment] if table.comment else [])
+
+
+def tables(shell: Shell, argument: str) -> None:
+    _list(shell, lambda table: table.kind != "view")
+
+
+def views(shell: Shell, argument: str) -> None:
+    _list(shell, lambda table: table.kind == "view")
+
+
+def _list(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:
+    rows = [(one.name, one.kind, one.comment or "") for one in shell.connection.tables() if keep(one)]
+    shell.print_lines(listing(("name", "kind", "comment"), rows, shell.view, _screen(shell)))
+
+
+def functions(shell: Shell, argument: str) -> None:
+    pattern = (argument or "*").lower().replace("%", "*")
+    names = sorted(one for one in shell.connection.functions() if fnmatch.fnmatchcase(one.lower(), pattern))
+    shell.print_lines(listing(("function",), [(name,) for name in names], shell.view, _screen(shell)))
+
+
+def dataset(shell: Shell, argument: str) -> None:
+    count = len(shell.connection.tables())
+    row = (shell.connection.database, shell.connection.user or "", count)
+    shell.print_lines(listing(("dataset", "user", "tables"), [row], shell.view, _screen(shell)))
+
+
+def connection_info(shell: Shell, argument: str) -> None:
+    who = f' as "{shell.connection.user}"' if shell.connection.user else ""
+    asked = f'You ask the dataset "{shell.connection.database}"{who}.'
+    shell.print_lines([asked, f"Left of {left_text(shell.connection.user, shell.connection.budget())}"])
+
+
+# --- budget and settings ---------------------------------------------------------------------------------------------
+
+
+def budget(shell: Shell, argument: str) -> None:
+    shell.print_lines(str(shell.connection.budget()).splitlines())
+
+
+def set_(shell: Shell, argument: str) -> None:
+    """Through SQL's SET, so that both know the same names and values."""
+    name, _, value = argument.replace("=", " ", 1).partition(" ")
+    _command(shell, f"SET {name} = {value.strip()}" if value.strip() else f"SHOW {name or 'ALL'}")
+
+
+def unset(shell: Shell, argument: str) -> None:
+    if not argument:
+        raise InvalidSyntax("\\unset needs the name of a setting", hint="\\set lists them.")
+    _command(shell, f"RESET {argument}")
+
+
+def _command(shell: Shell, sql: str) -> None:
+    shown = shell.get(sql)
+    if shown is not None:
+        shell.show(shown, "off")
+
+
+def confirm(shell: Shell, argument: str) -> None:
+    if argument:
+        shell.confirm = read_threshold(argument)
+    what = "Nothing is asked before a charge." if shell.confirm is None else (
+        f"A charge above epsilon {short_up(shell.confirm)} is asked about first."
+    )
+    shell.note(what)
+
+
+def read_threshold(text: str) -> Fraction | None:
+    if text.lower() == "off":
+        return None
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidParameter(f"a threshold is an epsilon, such as 0.5, not {text}") from None
+    if value < 0:
+        raise InvalidParameter("a threshold is not below 0")
+    return value
+
+
+# --- others ----------------------------------------------------------------------------------------------------------
+
+
+def history(shell: Shell, argument: str) -> None:
+    lines = [line for entry in shell.history() for line in entry.splitlines()]
+    if not argument:
+        shell.print_lines(lines)
+        return
+    with _open_to_write(argument) as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def help_(shell: Shell, argument: str) -> None:
+    shell.print_lines(help_lines())
+
+
+def leave(shell: Shell, argument: str) -> None:
+    raise Leave
+
+
+# --- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _last(shell: Shell) -> Shown:
+    if shell.last is None:
+        raise InterfaceError("there is no answer yet", hint="Ask a statement first.")
+    return shell.last
+
+
+def _screen(shell: Shell) -> Screen | None:
+    return shell.screen if shell.file is None else None
+
+
+def _file(argument: str, command: str) -> str:
+    names = shlex.split(argument)
+    if len(names) != 1:
+        raise InvalidSyntax(f"{command} takes the name of a file")
+    return names[0]
+
+
+def _read(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InterfaceError(f'the file "{name}" cannot be read: {reason}') from None
+
+
+def _open_to_write(argument: str) -> TextIO:
+    name = _file(argument, "\\o")
+    try:
+        return Path(name).expanduser().open("w", encoding="utf-8")
+    except OSError as error:
+        raise InterfaceError(f'the file "{name}" cannot be written: {error.strerror}') from None
+
+
+DO: dict[str, Callable[[Shell, str], None]] = {
+    "g": go, "gx": go_expanded, "e": edit, "p": print_it, "r": reset, "i": include, "watch": watch, "explain": explain,
+    "o": out, "copy": copy, "chart": chart, "receipts": receipts, "x": expanded, "format": format_,
+    "errors": _switch("errors", "Error bars are"), "digits": _switch("digits", "Only digits that mean something:"),
+    "pager": _switch("pager", "Paging is"), "timing": _switch("timing", "Timing is"),
+    "d": describe, "dt": tables, "dv": views, "df": functions, "l": dataset, "conninfo": connection_info,
+    "budget": budget, "set": set_, "unset": unset, "confirm": confirm, "s": history, "?": help_, "q": leave,
+}  # fmt: skip

@@ -1,0 +1,169 @@
+"""The keys and colours of the prompt: many lines, history, completion, and a bar beneath."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import Lexer
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.styles import Style
+
+from dpsql.repl.commands import COMMANDS
+from dpsql.repl.complete import Names, complete
+from dpsql.repl.highlight import highlight
+from dpsql.repl.statements import is_complete
+
+STYLE = Style.from_dict(
+    {
+        "keyword": "ansiblue bold",
+        "function": "ansicyan",
+        "string": "ansigreen",
+        "number": "ansimagenta",
+        "comment": "ansibrightblack italic",
+        "name": "",
+        "parameter": "ansiyellow",
+        "command": "ansiyellow bold",
+        "prompt": "bold",
+        "bottom-toolbar": "noreverse ansibrightblack",
+    }
+)
+
+
+class _Colours(Lexer):
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        lines: list[StyleAndTextTuples] = [[]]
+        for kind, fragment in highlight(document.text):
+            for place, part in enumerate(fragment.split("\n")):
+                if place:
+                    lines.append([])
+                lines[-1].append((f"class:{kind}" if kind else "", part))
+        return lambda line: lines[line] if line < len(lines) else []
+
+
+class _Words(Completer):
+    """`names` are read from the schema when they are first needed."""
+
+    def __init__(self, names: Callable[[], Names]) -> None:
+        self._names = names
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        for found in complete(document.text, document.cursor_position, self._names(), COMMANDS):
+            yield Completion(
+                found.text,
+                start_position=found.start - document.cursor_position,
+                display=found.display,
+                display_meta=found.meta,
+            )
+
+
+def make_prompt(
+    names: Callable[[], Names], beneath: Callable[[], str], typed: Callable[[str], None], history: History
+) -> PromptSession[str]:
+    session: PromptSession[str] = PromptSession(
+        multiline=True,
+        lexer=_Colours(),
+        completer=_Words(names),
+        complete_while_typing=True,
+        complete_in_thread=True,
+        auto_suggest=AutoSuggestFromHistory(),
+        history=history,
+        key_bindings=_keys(),
+        bottom_toolbar=lambda: f" {beneath()}",
+        style=STYLE,
+        color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+        enable_open_in_editor=True,
+        reserve_space_for_menu=6,
+    )
+    session.default_buffer.on_text_changed += lambda buffer: typed(buffer.text)
+    return session
+
+
+def ask_line(session: PromptSession[str], name: str, default: str = "") -> str:
+    """One entry: many lines, up to a semicolon."""
+    start = f"{name}=> "
+    more = f"{name}-> ".rjust(len(start))
+    return session.prompt([("class:prompt", start)], prompt_continuation=lambda *_: more, default=default)
+
+
+def refresh(session: PromptSession[str]) -> None:
+    """Draw again, from any thread."""
+    if session.app.is_running:
+        session.app.invalidate()
+
+
+def open_history(keep: bool) -> History:
+    """What was typed before, in a file that only its owner can read."""
+    if not keep:
+        return InMemoryHistory()
+    root = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = Path(os.environ.get("DPSQL_HISTORY") or Path(root) / "dpsql" / "history")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+@Condition
+def _chosen() -> bool:
+    """A completion is marked: Enter takes it."""
+    state = get_app().current_buffer.complete_state
+    return state is not None and state.current_completion is not None
+
+
+@Condition
+def _ready() -> bool:
+    return is_complete(get_app().current_buffer.text)
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+    typing = has_focus(DEFAULT_BUFFER)
+
+    @keys.add("enter", filter=typing & _chosen)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None
+
+    @keys.add("enter", filter=typing & ~_chosen & _ready)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("enter", filter=typing & ~_chosen & ~_ready)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.newline(copy_margin=True)
+
+    @keys.add("escape", "enter", filter=typing)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("tab", filter=typing)
+    def _(event: KeyPressEvent) -> None:
+        _next_completion(event.current_buffer)
+
+    return keys
+
+
+def _next_completion(buffer: Buffer) -> None:
+    if buffer.complete_state:
+        buffer.complete_next()
+    elif not buffer.document.current_line_before_cursor.strip() and "\n" in buffer.text:
+        buffer.insert_text("  ")
+    else:
+        buffer.start_completion(insert_common_part=True)

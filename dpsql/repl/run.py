@@ -1,0 +1,142 @@
+"""`dpsql SCHEMA`: a prompt on a terminal; elsewhere the statements of the standard input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import cache
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+
+from dpsql.about import VERSION
+from dpsql.dbapi.opening import Opening, open_soon
+from dpsql.display.screen import Screen, Usage
+from dpsql.errors import Error, InterfaceError
+from dpsql.repl.beneath import Beneath
+from dpsql.repl.complete import names_of
+from dpsql.repl.meta import Leave, read_threshold
+from dpsql.repl.prompt import ask_line, make_prompt, open_history, refresh
+from dpsql.repl.shell import Shell
+from dpsql.repl.show import left_text
+from dpsql.repl.view import View
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    """0 if all went well, 1 if a statement failed where no one was there to see it."""
+    view = View(
+        format=given.format,
+        expanded="on" if given.expanded else "auto",
+        errors=given.format == "table" if given.errors is None else given.errors,
+        digits=given.digits,
+        timing=given.timing,
+    )
+    threshold = None if given.confirm is None else read_threshold(given.confirm)
+    opening = open_soon(given.schema, given.user, **settings_of(given))
+    shell = Shell(opening.connection, screen, view, quiet=given.quiet)
+    try:
+        if given.commands or given.file:
+            _feed_all(shell, given)
+        elif sys.stdin.isatty() and screen.out.isatty():
+            shell.confirm = threshold
+            return _converse(shell, opening, keep=given.history)
+        else:
+            shell.feed(sys.stdin.read())
+            shell.finish()
+    except Leave:
+        return 0
+    finally:
+        shell.close()
+        opening.close()
+    return 0
+
+
+def settings_of(given: argparse.Namespace) -> dict[str, str]:
+    """The settings of `--set`, `--epsilon` and `--delta`."""
+    settings: dict[str, str] = {}
+    for text in given.set:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise Usage(f"--set takes NAME=VALUE, not {text}")
+        settings[name.strip()] = value.strip()
+    named = {"epsilon": given.epsilon, "delta": given.delta}
+    return settings | {name: value for name, value in named.items() if value is not None}
+
+
+def _feed_all(shell: Shell, given: argparse.Namespace) -> None:
+    for text in given.commands:
+        shell.feed(text)
+        shell.finish()
+    if given.file:
+        shell.feed(sys.stdin.read() if given.file == "-" else _read(given.file))
+        shell.finish()
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
+
+
+# --- on a terminal ---------------------------------------------------------------------------------------------------
+
+
+def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
+    """Until the person leaves; 1 where the data could not be opened."""
+    history = open_history(keep)
+    ahead = opening.outlook
+    left = "" if ahead is None else f"left of {left_text(ahead.user, ahead.balance)}"
+    beneath = Beneath(opening.connection, left, lambda: refresh(session))
+    session = make_prompt(cache(lambda: names_of(shell.connection)), beneath.text, beneath.typed, history)
+    name = shell.connection.database if ahead is None else ahead.database
+    shell.ask = _ask
+    shell.history = lambda: list(reversed(list(history.load_history_strings())))
+    shell.note(f"dpsql {VERSION}: \\? for help, \\q to leave")
+    opening.begin()
+    beneath.start()
+    try:
+        while True:
+            _turn(shell, session, name)
+            beneath.asked()
+    except (EOFError, Leave):
+        return 0
+    except _Shut:
+        return 1
+    finally:
+        beneath.close()
+
+
+class _Shut(Exception):
+    """The data could not be opened."""
+
+
+def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
+    """One entry. What goes wrong is told, and the prompt comes back."""
+    default, shell.typed = shell.typed, ""
+    try:
+        text = ask_line(session, name, default)
+        shell.feed(text)
+        shell.finish()
+    except KeyboardInterrupt:
+        shell.pending = ""
+    except Error as error:
+        shell.pending = ""
+        shell.screen.error(str(error))
+        _require_open(shell)
+
+
+def _require_open(shell: Shell) -> None:
+    try:
+        _ = shell.connection
+    except Error:
+        raise _Shut from None
+
+
+def _ask(question: str) -> bool:
+    """Yes is said in full or by its first letter; all else is no."""
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

@@ -1,0 +1,160 @@
+"""Statements and backslash commands from text to what is shown: the prompt without its keys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, TextIO
+
+from dpsql.display.screen import Screen
+from dpsql.errors import Error, InterfaceError
+from dpsql.figures import short_up
+from dpsql.repl import meta
+from dpsql.repl.commands import BY_NAME, Typed, read_typed
+from dpsql.repl.pager import page
+from dpsql.repl.show import Shown, answer_lines, charge_lines, take
+from dpsql.repl.statements import Backslash, pieces
+from dpsql.repl.view import View
+from dpsql.repl.waiting import wait
+
+if TYPE_CHECKING:
+    from dpsql.dbapi.connection import Connection
+
+
+@dataclass
+class Shell:
+    """`connect` gives the open connection. `ask` puts a yes-or-no question to a person; None where there is no person.
+
+    `typed` is what stands in the prompt next; `pending` a statement that was begun and not ended.
+    """
+
+    connect: Callable[[], Connection]
+    screen: Screen
+    view: View = field(default_factory=View)
+    ask: Callable[[str], bool] | None = None
+    confirm: Fraction | None = None
+    quiet: bool = False
+    history: Callable[[], list[str]] = list
+    last_sql: str | None = None
+    last: Shown | None = None
+    file: TextIO | None = None
+    typed: str = ""
+    pending: str = ""
+    depth: int = 0
+
+    @property
+    def connection(self) -> Connection:
+        return self.connect()
+
+    def feed(self, text: str) -> None:
+        """Do all that the text says, in order; the first error ends it, and what comes after is not asked."""
+        for piece in pieces(text):
+            if isinstance(piece, Backslash):
+                self._command(read_typed(piece.text))
+            elif piece.complete:
+                sql, self.pending = f"{self.pending}\n{piece.sql}".strip(), ""
+                if sql:
+                    self.execute(sql)
+            else:
+                self.pending = f"{self.pending}\n{piece.sql}".strip()
+
+    def finish(self) -> None:
+        """A last statement need not end in a semicolon."""
+        if sql := self._pending():
+            self.execute(sql)
+
+    def current(self) -> str:
+        """The statement that is typed, or else the last one."""
+        sql = self._pending() or self.last_sql
+        if sql is None:
+            raise InterfaceError("no statement was asked yet")
+        return sql
+
+    def _pending(self) -> str:
+        sql, self.pending = self.pending, ""
+        return sql
+
+    def _command(self, typed: Typed) -> None:
+        meta.DO[typed.command.name](self, typed.argument)
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str, *, expanded: bool = False) -> None:
+        self.last_sql = sql
+        started = time.monotonic()
+        shown = self.get(sql)
+        took = time.monotonic() - started
+        if shown is None:
+            return
+        self.show(shown, "on" if expanded else self.view.expanded)
+        if self.view.timing:
+            self.note(f"Time: {1000 * took:.1f} ms")
+
+    def get(self, sql: str) -> Shown | None:
+        """The answer to a statement; None where a person does not agree to its charge. She may leave it by Ctrl-C."""
+        if not self._allowed(sql):
+            self.note("not asked, and nothing was charged")
+            return None
+        with self.connection.cursor() as cursor:
+            if self.ask is None:
+                cursor.execute(sql)
+            else:
+                wait(lambda: cursor.execute(sql), self.connection, self.screen)
+            shown = take(cursor)
+        if shown.names:
+            self.last = shown
+        return shown
+
+    def show(self, shown: Shown, expanded: str) -> None:
+        for notice in shown.notices:
+            self.note(f"NOTICE:  {notice}")
+        if not shown.names:
+            self.note(shown.status)
+            return
+        to_table = self.view.format == "table"
+        lines = answer_lines(shown, self.view, self.screen if self.file is None else None, expanded)
+        told = charge_lines(shown, self.connection) if shown.is_query else []
+        self.print_lines(lines + (told if to_table else []))
+        if not to_table:
+            for line in told:
+                self.note(line)
+
+    def _allowed(self, sql: str) -> bool:
+        """Whether a person agrees to the charge; what is not asked for its price is not charged either."""
+        if self.ask is None or self.confirm is None:
+            return True
+        try:
+            explained = self.connection.explain(sql)
+        except Error:  # no query; or asking will tell what is wrong with it, and charge nothing
+            return True
+        if explained.epsilon <= self.confirm or (explained.paid and all(explained.paid)):
+            return True
+        most = "" if explained.undecided else "at most "
+        return self.ask(f"It will be charged {most}epsilon {short_up(explained.epsilon)}. Ask it?")
+
+    # --- where text goes ---------------------------------------------------------------------------------------------
+
+    def print_lines(self, lines: list[str]) -> None:
+        """Answers: to the file of \\o, through the pager, or to the screen."""
+        if self.file is not None:
+            self.file.writelines(f"{line}\n" for line in lines)
+            self.file.flush()
+        elif self.ask is not None and self.view.pager:
+            page(lines, self.screen)
+        else:
+            for line in lines:
+                self.screen.print(line)
+
+    def note(self, text: str) -> None:
+        if not self.quiet:
+            self.screen.note(text)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+assert meta.DO.keys() == BY_NAME.keys()

@@ -1,0 +1,313 @@
+"""Statements and backslash commands, from text to what is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from dpsql.errors import (
+    Error,
+    InterfaceError,
+    InvalidParameter,
+    InvalidSyntax,
+    UnknownColumn,
+    UnknownTable,
+)
+from dpsql.repl import meta
+from dpsql.repl.commands import BY_NAME, COMMANDS
+from dpsql.repl.meta import Leave
+
+BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
+
+
+def charges(typed) -> int:
+    return typed.shell.connection.budget().charges
+
+
+def test_every_command_is_done_by_something():
+    assert meta.DO.keys() == BY_NAME.keys() and len(BY_NAME) == len(COMMANDS)
+
+
+def test_help_names_every_command(typed):
+    told = typed("\\?")
+    assert all(f"\\{command.name} " in told + " " and command.help in told for command in COMMANDS)
+    assert typed("\\help") == told == typed("\\h;")
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+def test_several_statements_and_the_last_without_semicolon(typed):
+    told = typed(f"SET epsilon = 0.5; {BY_SEX};\nSHOW epsilon")
+    assert re.search(r"f +│ +\d+ ± \d+", told) and "charged: epsilon ≤ 0.5" in told and "0.5" in told.splitlines()[-2:][0]
+
+
+def test_an_error_ends_it_and_nothing_behind_it_is_charged(typed):
+    with pytest.raises(UnknownColumn):
+        typed(f"SELECT nothing FROM patients; {BY_SEX};")
+    assert charges(typed) == 0
+
+
+def test_a_statement_with_a_command_behind_it(typed):
+    told = typed(f"{BY_SEX} \\gx")
+    assert "RECORD 1" in told
+    assert "charged: nothing" in typed("\\g") and "RECORD" not in typed("\\g")
+
+
+def test_g_into_a_file_once(typed, folder):
+    typed(f"{BY_SEX} \\g out.txt")
+    assert "f " in (folder / "out.txt").read_text()
+    assert "│" in typed("\\g")
+
+
+def test_a_statement_over_several_lines_with_a_switch_between(typed):
+    assert "charged" in typed("SELECT COUNT(*)\n\\timing on\nFROM patients;")
+    assert typed.shell.last_sql == "SELECT COUNT(*)\nFROM patients"
+
+
+def test_what_was_typed_can_be_printed_and_forgotten(typed):
+    typed(f"{BY_SEX};")
+    assert typed("\\p") == f"{BY_SEX}\n"
+    assert typed("SELECT 1 \\r") == ""
+    assert typed.shell.last_sql == BY_SEX
+
+
+def test_g_before_any_statement(typed):
+    with pytest.raises(InterfaceError, match="no statement was asked yet"):
+        typed("\\g")
+
+
+def test_include(typed, folder):
+    (folder / "two.sql").write_text(f"SET epsilon = 0.25;\n{BY_SEX}")
+    assert "epsilon ≤ 0.25" in typed("\\i two.sql")
+
+
+def test_a_file_that_includes_itself_ends(typed, folder):
+    (folder / "self.sql").write_text("\\i self.sql\n")
+    with pytest.raises(InterfaceError, match="too deep"):
+        typed("\\i self.sql")
+    assert typed.shell.depth == 0
+
+
+@pytest.mark.parametrize("name", ["missing.sql", "folder", "latin.sql"])
+def test_a_file_that_cannot_be_read(typed, folder, name):
+    (folder / "folder").mkdir()
+    (folder / "latin.sql").write_bytes(b"SELECT '\xe9'")
+    with pytest.raises(InterfaceError, match=f'"{name}" cannot be read'):
+        typed(f"\\i {name}")
+
+
+def test_explain_is_free(typed):
+    assert "Loss: at most epsilon 1" in typed(f"\\explain {BY_SEX};")
+    assert "Loss" in typed(f"{BY_SEX} \\explain")
+    assert charges(typed) == 0
+
+
+# --- watch -----------------------------------------------------------------------------------------------------------
+
+
+def test_watch_is_charged_once(typed, monkeypatch):
+    rounds = iter(range(3))
+
+    def sleep(seconds):
+        assert seconds == 7
+        if next(rounds, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpsql.repl.meta.time.sleep", sleep)
+    told = typed(f"{BY_SEX} \\watch 7")
+    assert told.count("charged: nothing") == 3 and charges(typed) == 1
+
+
+def test_watch_ends_rather_than_be_charged_again(typed, monkeypatch):
+    monkeypatch.setattr("dpsql.repl.meta.time.sleep", lambda seconds: typed.shell.connection.cursor().execute("SET epsilon = 0.9"))
+    typed("SET epsilon = 0.1")
+    told = typed(f"{BY_SEX} \\watch")
+    assert "\\watch ends" in told and charges(typed) == 1
+
+
+@pytest.mark.parametrize("argument", ["soon", "0", "-1", "nan", "1e9"])
+def test_watch_takes_seconds(typed, argument):
+    with pytest.raises(InvalidParameter):
+        typed(f"{BY_SEX} \\watch {argument}")
+    assert charges(typed) == 0
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_formats(typed):
+    typed("\\format csv")
+    told = typed(f"{BY_SEX};")
+    assert told.startswith("sex,n,n_stderr,n_low,n_high\nf,") and "charged" in told
+    typed("\\format json")
+    assert json.loads(typed("\\g").split("]")[0] + "]")[0]["sex"] == "f"
+    typed("\\errors off")
+    assert set(json.loads(typed("\\g").split("]")[0] + "]")[0]) == {"sex", "n"}
+
+
+def test_out_to_a_file_and_back(typed, folder):
+    typed("\\o answers.txt")
+    assert "│" not in typed(f"{BY_SEX};")
+    typed("\\o")
+    assert "│" in (folder / "answers.txt").read_text() and "│" in typed("\\g")
+
+
+def test_out_to_where_nothing_can_be_written(typed):
+    with pytest.raises(InterfaceError, match="cannot be written"):
+        typed("\\o missing/answers.txt")
+    assert typed.shell.file is None
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.parquet"])
+def test_copy_of_the_last_answer(typed, folder, name):
+    typed(f"{BY_SEX};")
+    assert "COPY 4" in typed(f"\\copy to {name}")
+    rows = _read(folder / name)
+    assert [row["sex"] for row in rows] == ["f", "m", "x", None] and all(set(row) == {"sex", "n"} for row in rows)
+    assert [int(row["n"]) for row in rows] == [row[1] for row in typed.shell.last.rows]
+
+
+def test_copy_of_a_query_with_errors(typed, folder):
+    typed(f"\\copy ({BY_SEX}) to 'with errors.parquet' errors")
+    assert pyarrow.parquet.read_table(folder / "with errors.parquet").column_names == ["sex", "n", "n_stderr", "n_low", "n_high"]
+    assert charges(typed) == 1
+
+
+@pytest.mark.parametrize("argument", ["", "to", "to a.xls", "to a.csv xml", "to 'a.csv", "(SELECT 1) a.csv"])
+def test_copy_that_cannot_be_read(typed, argument):
+    with pytest.raises(InvalidSyntax):
+        typed(f"\\copy {argument}")
+
+
+def _read(path: Path) -> list[dict]:
+    match path.suffix:
+        case ".csv":
+            return [{key: value or None for key, value in row.items()} for row in csv.DictReader(path.open())]
+        case ".json":
+            return json.loads(path.read_text())
+        case _:
+            return pyarrow.parquet.read_table(path).to_pylist()
+
+
+def test_chart(typed):
+    typed(f"{BY_SEX};")
+    assert "█" in typed("\\chart") and typed("\\chart lines")
+    with pytest.raises(InvalidParameter):
+        typed("\\chart cake")
+
+
+def test_chart_of_nothing(typed):
+    with pytest.raises(InterfaceError, match="no answer yet"):
+        typed("\\chart")
+    typed("SHOW TABLES;")
+    with pytest.raises(InterfaceError, match="nothing to draw"):
+        typed("\\chart")
+
+
+def test_receipts(typed):
+    typed(f"{BY_SEX};")
+    assert re.fullmatch(r"ana/2/[0-9a-f]{64}\n", typed("\\receipts"))
+
+
+@pytest.mark.parametrize("name", ["errors", "digits", "pager", "timing"])
+def test_switches(typed, name):
+    before = getattr(typed.shell.view, name)
+    typed(f"\\{name}")
+    assert getattr(typed.shell.view, name) is not before
+    typed(f"\\{name} on")
+    assert getattr(typed.shell.view, name) is True
+    with pytest.raises(InvalidParameter, match="takes on or off"):
+        typed(f"\\{name} perhaps")
+
+
+def test_timing(typed):
+    typed("\\timing on")
+    assert re.search(r"Time: \d+\.\d ms", typed(f"{BY_SEX};"))
+
+
+# --- names and settings ----------------------------------------------------------------------------------------------
+
+
+def test_tables_and_columns(typed):
+    assert re.search(r"patients +│ private", typed("\\d")) and "patients" in typed("\\dt")
+    told = typed('\\d+ "patients";')
+    assert re.search(r"sex +│ text +│ +│ f, m, x", told) and "Unique: patient_id" in told
+    with pytest.raises(UnknownTable, match="nowhere"):
+        typed("\\d nowhere")
+
+
+def test_functions(typed):
+    assert "date_trunc" in typed("\\df date*").lower()
+    assert "lower" not in typed("\\df date*").lower()
+
+
+def test_settings(typed):
+    typed("\\set epsilon 0.5")
+    assert "0.5" in typed("\\set epsilon") and "epsilon" in typed("\\set")
+    typed("\\set epsilon=0.25")
+    assert "0.25" in typed("\\set epsilon")
+    typed("\\unset epsilon")
+    assert "0.25" not in typed("\\set epsilon")
+    with pytest.raises(Error):
+        typed("\\set epsilon much")
+
+
+def test_budget_and_who(typed):
+    assert "5" in typed("\\budget")
+    assert '"clinic" as "ana"' in typed("\\conninfo") and "clinic" in typed("\\l")
+
+
+def test_leaving(typed):
+    with pytest.raises(Leave):
+        typed("\\q")
+
+
+@pytest.mark.parametrize(("text", "hint"), [("\\budgt", "Did you mean \\budget?"), ("\\zzz", "lists the commands")])
+def test_an_unknown_command(typed, text, hint):
+    with pytest.raises(InvalidSyntax) as caught:
+        typed(text)
+    assert hint in caught.value.hint
+
+
+# --- before a charge -------------------------------------------------------------------------------------------------
+
+
+def test_a_person_is_asked_before_a_charge_and_says_no(typed, person):
+    typed.shell.confirm, person.agrees = Fraction(1, 2), False
+    assert "not asked, and nothing was charged" in typed(f"{BY_SEX};")
+    assert person.questions == ["It will be charged at most epsilon 1. Ask it?"] and charges(typed) == 0
+
+
+def test_a_person_is_asked_once_for_what_is_paid_for_once(typed, person):
+    typed.shell.confirm = Fraction(1, 2)
+    typed(f"{BY_SEX};")
+    typed(f"{BY_SEX};")
+    assert len(person.questions) == 1 and charges(typed) == 1
+
+
+def test_a_small_charge_is_not_asked_about(typed, person):
+    typed("\\confirm 1")
+    typed(f"{BY_SEX}; SET epsilon = 2;")
+    assert person.questions == []
+    typed("\\confirm off")
+    typed(f"{BY_SEX};")
+    assert person.questions == [] and typed.shell.confirm is None
+
+
+def test_a_query_that_is_copied_is_asked_about_too(typed, person):
+    typed.shell.confirm, person.agrees = Fraction(1, 2), False
+    typed(f"\\copy ({BY_SEX}) to a.csv")
+    assert len(person.questions) == 1 and charges(typed) == 0
+
+
+@pytest.mark.parametrize("argument", ["much", "-1", "1/0"])
+def test_a_threshold_is_an_epsilon(typed, argument):
+    with pytest.raises(InvalidParameter):
+        typed(f"\\confirm {argument}")
