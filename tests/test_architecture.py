@@ -63,7 +63,9 @@ EDGES: dict[str, set[str]] = {
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
                "pins", "public_facts", "payers", "dataset", "session"},
     "dbapi": {"dataset", "outlook", "session"},
+    "sqlalchemy": {"dbapi", "session", "__init__"},  # to SQLAlchemy the package itself is the DB-API
     "cli": {"dbapi", "display", "owner", "verify"},
+    "repl": {"dbapi", "display", "session"},
     "__init__": {"session", "dbapi"},
     "__main__": {"cli"},
 }  # fmt: skip
@@ -75,6 +77,7 @@ HOMES = {
     "duckdb": ("engines/duckdb.py", "engines/owner.py", "engines/scratch.py", "post/sandbox.py"),
     "yaml": ("schema/load.py",),
     "sqlite3": ("ledger/",),
+    "sqlalchemy": ("sqlalchemy/",),
     "psycopg": ("engines/postgres.py", "ledger/postgres.py", "ledger/postgres_pool.py"),
     "pyspark": ("engines/spark.py",),
 }
