@@ -1,0 +1,249 @@
+"""The dialect. It connects through `dpsql.connect`, and sees released rows and the schema's declarations only.
+
+PostgreSQL's dialect itself asks a catalog on connecting, so only its compilers are used; reflection reads the schema.
+
+Privacy: whom a connection acts for is settled when it is opened and cannot be changed. A connection that goes back to
+its pool forgets what was set on it, so no statement runs with the settings of who had the connection before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sqlalchemy import exc
+from sqlalchemy.engine import URL, Engine
+from sqlalchemy.engine.base import Connection as EngineConnection
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.engine.interfaces import (
+    BindTyping,
+    ConnectArgsType,
+    DBAPIConnection,
+    DBAPICursor,
+    ExecutionContext,
+    IsolationLevel,
+    ReflectedCheckConstraint,
+    ReflectedColumn,
+    ReflectedForeignKeyConstraint,
+    ReflectedIndex,
+    ReflectedPrimaryKeyConstraint,
+    ReflectedTableComment,
+    ReflectedUniqueConstraint,
+)
+from sqlalchemy.engine.reflection import cache
+
+import dpsql
+from dpsql.errors import InterfaceError, StaleData
+from dpsql.session import NamedTable
+from dpsql.sqlalchemy import pool, reflection
+from dpsql.sqlalchemy.compiler import DpsqlCompiler, DpsqlTypeCompiler, PGIdentifierPreparer
+from dpsql.sqlalchemy.context import DpsqlExecutionContext, is_asking, set_for_one_statement, settings_of
+from dpsql.sqlalchemy.types import COLSPECS
+
+SCHEMA = "public"
+
+
+class DpsqlDialect(DefaultDialect):
+    name = "dpsql"
+    driver = "dpsql"
+    default_paramstyle = "qmark"
+    supports_statement_cache = True
+
+    statement_compiler = DpsqlCompiler
+    type_compiler_cls = DpsqlTypeCompiler
+    preparer = PGIdentifierPreparer
+    execution_ctx_cls = DpsqlExecutionContext
+    colspecs = COLSPECS
+    bind_typing = BindTyping.RENDER_CASTS
+    _backslash_escapes = False  # which PostgreSQL's compiler asks for
+    _supports_jsonb_subscripting = False
+
+    default_schema_name = SCHEMA
+    server_version_info = (15, 0)
+    max_identifier_length = 63
+
+    supports_native_boolean = True
+    supports_native_decimal = True
+    supports_native_uuid = True
+    supports_comments = True
+    tuple_in_values = True
+
+    # Nothing is written.
+    supports_alter = False
+    supports_sane_rowcount = False
+    supports_sane_multi_rowcount = False
+    supports_empty_insert = False
+    postfetch_lastrowid = False
+    use_insertmanyvalues = False
+
+    # --- connecting --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        return dpsql
+
+    @classmethod
+    def engine_created(cls, engine: Engine) -> None:
+        pool.forget_settings_on_return(engine)
+
+    def create_connect_args(self, url: URL) -> ConnectArgsType:
+        """One URL, which `dpsql.connect` reads: what it may hold and what it means is said there alone."""
+        given = [(name, value) for name in url.query for value in url.normalized_query[name]]
+        where = "server" if url.username or url.password or url.host or url.port else ""
+        return [f"dpsql://{where}/{quote(url.database or '')}?{urlencode(given)}".rstrip("?")], {}
+
+    def initialize(self, connection: EngineConnection) -> None:
+        """Nothing is asked: all that there is to know is known."""
+
+    def is_disconnect(
+        self, e: Exception, connection: DBAPIConnection | Any | None, cursor: DBAPICursor | None
+    ) -> bool:
+        """Also where the data has a newer version: who connects again is served it."""
+        closed = isinstance(e, InterfaceError) and bool(getattr(connection, "closed", False))
+        return closed or isinstance(e, StaleData)
+
+    def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:
+        """Free: nothing is executed."""
+        return not dbapi_connection.closed
+
+    # --- transactions: of settings. A charge is durable as soon as it is made ----------------------------------------
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        dbapi_connection.cursor().execute("BEGIN")
+
+    def do_commit(self, dbapi_connection: Any) -> None:
+        dbapi_connection.cursor().execute("COMMIT")
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        dbapi_connection.cursor().execute("ROLLBACK")
+
+    def get_isolation_level_values(self, dbapi_conn: DBAPIConnection) -> Sequence[IsolationLevel]:
+        return ("AUTOCOMMIT",)
+
+    def get_default_isolation_level(self, dbapi_conn: DBAPIConnection) -> IsolationLevel:
+        return "AUTOCOMMIT"
+
+    def get_isolation_level(self, dbapi_connection: DBAPIConnection) -> IsolationLevel:
+        return "AUTOCOMMIT"
+
+    def set_isolation_level(self, dbapi_connection: DBAPIConnection, level: IsolationLevel) -> None:
+        """The one level there is."""
+
+    def detect_autocommit_setting(self, dbapi_conn: DBAPIConnection) -> bool:
+        return True
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: ExecutionContext | None = None) -> None:
+        settings = settings_of(context)
+        if not settings or not is_asking(statement, parameters):
+            cursor.execute(statement, parameters)
+            return
+        with set_for_one_statement(cursor.connection, settings):
+            cursor.execute(statement, parameters)
+
+    def do_execute_no_params(self, cursor: Any, statement: str, context: ExecutionContext | None = None) -> None:
+        self.do_execute(cursor, statement, (), context)
+
+    # --- reflection --------------------------------------------------------------------------------------------------
+
+    @cache
+    def _tables(self, connection: EngineConnection, **kw: Any) -> dict[str, NamedTable]:
+        driver: Any = connection.connection.dbapi_connection
+        return {table.name: table for table in driver.tables()}
+
+    def _listed(self, connection: EngineConnection, schema: str | None, kw: dict[str, Any]) -> dict[str, NamedTable]:
+        tables: dict[str, NamedTable] = self._tables(connection, info_cache=kw.get("info_cache"))
+        return tables if schema in (None, SCHEMA) else {}
+
+    def _table(self, connection: EngineConnection, name: str, schema: str | None, kw: dict[str, Any]) -> NamedTable:
+        table = self._listed(connection, schema, kw).get(name)
+        if table is None:
+            raise exc.NoSuchTableError(f"{schema}.{name}" if schema else name)
+        return table
+
+    def has_table(self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
+        return table_name in self._listed(connection, schema, kw)
+
+    def has_schema(self, connection: EngineConnection, schema_name: str, **kw: Any) -> bool:
+        return schema_name == SCHEMA
+
+    def has_index(
+        self, connection: EngineConnection, table_name: str, index_name: str, schema: str | None = None, **kw: Any
+    ) -> bool:
+        return False
+
+    def has_sequence(
+        self, connection: EngineConnection, sequence_name: str, schema: str | None = None, **kw: Any
+    ) -> bool:
+        return False
+
+    def get_schema_names(self, connection: EngineConnection, **kw: Any) -> list[str]:
+        return [SCHEMA]
+
+    def get_table_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
+        return [name for name, table in self._listed(connection, schema, kw).items() if table.kind != "view"]
+
+    def get_view_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
+        return [name for name, table in self._listed(connection, schema, kw).items() if table.kind == "view"]
+
+    def get_materialized_view_names(
+        self, connection: EngineConnection, schema: str | None = None, **kw: Any
+    ) -> list[str]:
+        return []
+
+    def get_temp_table_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
+        return []
+
+    def get_temp_view_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
+        return []
+
+    def get_sequence_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
+        return []
+
+    def get_view_definition(
+        self, connection: EngineConnection, view_name: str, schema: str | None = None, **kw: Any
+    ) -> str:
+        definition = self._table(connection, view_name, schema, kw).definition
+        if definition is None:
+            raise exc.NoSuchTableError(view_name)
+        return definition
+
+    def get_columns(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[ReflectedColumn]:
+        return reflection.columns(self._table(connection, table_name, schema, kw))
+
+    def get_pk_constraint(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> ReflectedPrimaryKeyConstraint:
+        return reflection.primary_key(self._table(connection, table_name, schema, kw))
+
+    def get_foreign_keys(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[ReflectedForeignKeyConstraint]:
+        return reflection.foreign_keys(self._table(connection, table_name, schema, kw), schema)
+
+    def get_unique_constraints(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[ReflectedUniqueConstraint]:
+        return reflection.unique_keys(self._table(connection, table_name, schema, kw))
+
+    def get_indexes(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[ReflectedIndex]:
+        self._table(connection, table_name, schema, kw)
+        return []
+
+    def get_check_constraints(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[ReflectedCheckConstraint]:
+        self._table(connection, table_name, schema, kw)
+        return []
+
+    def get_table_comment(
+        self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> ReflectedTableComment:
+        return {"text": self._table(connection, table_name, schema, kw).comment}

@@ -1,0 +1,93 @@
+"""dpsql's types as SQLAlchemy's, and values as dpsql binds them.
+
+A time, an interval or a UUID is bound as text with a cast (`?::DATE`), so that it has its type also where nothing
+beside it tells. A cast of a literal is worked out when the statement is compiled: it asks the same question as the bare
+text.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import types
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine.interfaces import Dialect
+
+from dpsql.types import Kind, Type
+
+_PLAIN: dict[Kind, Callable[[], types.TypeEngine[Any]]] = {
+    Kind.BOOLEAN: types.BOOLEAN,
+    Kind.SMALLINT: types.SMALLINT,
+    Kind.INTEGER: types.INTEGER,
+    Kind.BIGINT: types.BIGINT,
+    Kind.HUGEINT: lambda: types.NUMERIC(39, 0),
+    Kind.REAL: types.REAL,
+    Kind.DOUBLE: types.DOUBLE_PRECISION,
+    Kind.TEXT: types.TEXT,
+    Kind.DATE: types.DATE,
+    Kind.TIMESTAMP: types.TIMESTAMP,
+    Kind.TIMESTAMPTZ: lambda: types.TIMESTAMP(timezone=True),
+    Kind.TIME: types.TIME,
+    Kind.INTERVAL: postgresql.INTERVAL,
+    Kind.UUID: types.UUID,
+}
+
+
+def sqlalchemy_type(type_: Type) -> types.TypeEngine[Any]:
+    if type_.kind is Kind.DECIMAL:
+        return types.NUMERIC(type_.precision, type_.scale)
+    return _PLAIN[type_.kind]()
+
+
+class BoundDate(types.Date):
+    render_bind_cast = True
+    render_literal_cast = True
+
+
+class BoundDateTime(types.DateTime):
+    render_bind_cast = True
+    render_literal_cast = True
+
+
+class BoundTime(types.Time):
+    render_bind_cast = True
+    render_literal_cast = True
+
+
+class BoundUuid(types.Uuid[Any]):
+    render_bind_cast = True
+    render_literal_cast = True
+
+
+class BoundInterval(postgresql.INTERVAL):
+    """Comes back as a timedelta."""
+
+    render_bind_cast = True
+    render_literal_cast = True
+
+    @classmethod
+    def adapt_emulated_to_native(cls, interval: types.Interval, **kw: Any) -> BoundInterval:  # type: ignore[override]
+        return cls(precision=interval.second_precision)
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[dt.timedelta | None], str | None]:
+        return lambda value: None if value is None else interval_text(value)
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[dt.timedelta], str]:
+        return lambda value: f"'{interval_text(value)}'"
+
+
+def interval_text(value: dt.timedelta) -> str:
+    """Exact: a timedelta has days, seconds and microseconds, of which only the days may be negative."""
+    return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
+
+
+COLSPECS: dict[type[types.TypeEngine[Any]], type[types.TypeEngine[Any]]] = {
+    types.Date: BoundDate,
+    types.DateTime: BoundDateTime,
+    types.Time: BoundTime,
+    types.Uuid: BoundUuid,
+    types.Interval: BoundInterval,
+    postgresql.INTERVAL: BoundInterval,
+}
