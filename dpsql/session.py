@@ -66,10 +66,11 @@ from dpsql.sql.commands import (
 from dpsql.sql.parameters import Parameter, literal
 from dpsql.state import new_state, plain_name
 from dpsql.types import TEXT
+from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedTable", "OutputColumn", "Parameter",
-    "Receipt", "Session", "read_command",
+    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedFunction", "NamedSetting", "NamedTable",
+    "OutputColumn", "Parameter", "Receipt", "Session", "read_command",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -201,6 +202,8 @@ class Session:
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named, as the schema declares it. Free."""
         return named_tables(self._shown)
+
+    functions, named_settings = staticmethod(named_functions), staticmethod(named_settings)
 
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)

@@ -53,13 +53,15 @@ EDGES: dict[str, set[str]] = {
     "catalog": {"schema"},
     "ticket": set(),
     "runs": {"engines", "ledger", "privacy", "ticket"},
+    "vocabulary": {"calibrate", "catalog", "functions", "settings"},
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
     "owner": {"schema", "ledger", "payers", "versions", "dataset"},  # what only the owner may do and see
     "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
-                "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "derivation", "recent"},
+                "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "derivation", "recent",
+                "vocabulary"},
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
                "pins", "public_facts", "payers", "dataset", "session"},
     "dbapi": {"dataset", "outlook", "session"},

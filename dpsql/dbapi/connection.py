@@ -14,7 +14,16 @@ from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address
 from dpsql.dbapi.cursor import Cursor
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.session import Answer, Balance, Explanation, NamedTable, Parameter, Session
+from dpsql.session import (
+    Answer,
+    Balance,
+    Explanation,
+    NamedFunction,
+    NamedSetting,
+    NamedTable,
+    Parameter,
+    Session,
+)
 
 
 def connect(path_or_url: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Connection:
@@ -132,6 +141,14 @@ class Connection:
         """The tables that can be asked, with their columns, declared values and bounds; from the schema alone, free."""
         with self._lock:
             return self._open_session().tables()
+
+    def functions(self) -> tuple[NamedFunction, ...]:
+        """The functions that a statement can call, each with an example."""
+        return self._open_session().functions()
+
+    def settings(self) -> tuple[NamedSetting, ...]:
+        """The settings of SQL's SET, with values that they take."""
+        return self._open_session().named_settings()
 
     def _execute(self, cursor: Cursor, sql: str, parameters: Sequence[Parameter]) -> Answer:
         with self._lock:

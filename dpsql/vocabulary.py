@@ -1,0 +1,134 @@
+"""The words of a statement beside the schema's names: functions with an example, settings with their choices.
+
+For completion and `\\df`. After the noise all of DuckDB's functions are there; listed are those that analysts use most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from dpsql.calibrate import Noise
+from dpsql.catalog.variables import VARIABLES
+from dpsql.functions.table import FUNCTIONS
+from dpsql.settings import NAMES
+
+
+@dataclass(frozen=True)
+class NamedFunction:
+    """`kind` "aggregate": makes a release of private rows; "function": of a row's values; "after": over aggregates."""
+
+    name: str
+    kind: Literal["aggregate", "function", "after"]
+    example: str
+
+
+@dataclass(frozen=True)
+class NamedSetting:
+    """`choices` are the values that it can have, or some that it often has; `ours` tells it from PostgreSQL's."""
+
+    name: str
+    choices: tuple[str, ...]
+    ours: bool
+
+
+AGGREGATES = {
+    "count": "count(*)",
+    "count_if": "count_if(urgent)",
+    "sum": "sum(cost)",
+    "avg": "avg(cost)",
+    "min": "min(cost)",
+    "max": "max(cost)",
+    "median": "median(cost)",
+    "percentile_cont": "percentile_cont(0.9) WITHIN GROUP (ORDER BY cost)",
+    "percentile_disc": "percentile_disc(0.9) WITHIN GROUP (ORDER BY cost)",
+    "quantile_cont": "quantile_cont(cost, 0.9)",
+    "quantile_disc": "quantile_disc(cost, [0.25, 0.75])",
+    "mode": "mode(ward)",
+    "histogram": "histogram(kind)",
+    "approx_top_k": "approx_top_k(diagnosis, 3)",
+    "approx_count_distinct": "approx_count_distinct(diagnosis)",
+    "approx_quantile": "approx_quantile(cost, 0.5)",
+    "var_pop": "var_pop(cost)",
+    "var_samp": "var_samp(cost)",
+    "variance": "variance(cost)",
+    "stddev_pop": "stddev_pop(cost)",
+    "stddev_samp": "stddev_samp(cost)",
+    "stddev": "stddev(cost)",
+    "covar_pop": "covar_pop(cost, nights)",
+    "covar_samp": "covar_samp(cost, nights)",
+    "corr": "corr(cost, nights)",
+    "regr_slope": "regr_slope(cost, nights)",
+    "regr_intercept": "regr_intercept(cost, nights)",
+    "regr_r2": "regr_r2(cost, nights)",
+    "regr_count": "regr_count(cost, nights)",
+    "regr_avgx": "regr_avgx(cost, nights)",
+    "regr_avgy": "regr_avgy(cost, nights)",
+    "regr_sxx": "regr_sxx(cost, nights)",
+    "regr_syy": "regr_syy(cost, nights)",
+    "regr_sxy": "regr_sxy(cost, nights)",
+    "bool_and": "bool_and(urgent)",
+    "bool_or": "bool_or(urgent)",
+    "every": "every(urgent)",
+}
+OTHERS = {
+    "clip": "clip(cost, 0, 100)",
+    "concat": "concat(ward, '!')",
+    "cast": "cast(nights AS double)",
+    "now": "now()",
+    "year": "year(at)",
+    "quarter": "quarter(at)",
+    "month": "month(at)",
+    "day": "day(at)",
+    "hour": "hour(at)",
+}
+AFTER = {
+    "dp_stderr": "dp_stderr(avg(cost))",
+    "dp_low": "dp_low(avg(cost))",
+    "dp_high": "dp_high(avg(cost))",
+    "row_number": "row_number() OVER (ORDER BY count(*) DESC)",
+    "rank": "rank() OVER (ORDER BY count(*) DESC)",
+    "dense_rank": "dense_rank() OVER (ORDER BY count(*) DESC)",
+    "ntile": "ntile(4) OVER (ORDER BY count(*))",
+    "lag": "lag(count(*)) OVER (ORDER BY kind)",
+    "lead": "lead(count(*)) OVER (ORDER BY kind)",
+    "first_value": "first_value(count(*)) OVER (ORDER BY kind)",
+    "last_value": "last_value(count(*)) OVER (ORDER BY kind)",
+}
+_CHOICES = {
+    "noise": ("auto", *(noise.value for noise in Noise)),
+    "nonnegative": ("on", "off"),
+    "derive": ("on", "off"),
+    "max_error": ("none",),
+    "max_relative_error": ("none",),
+    "epsilon": ("0.1", "0.5", "1"),
+    "delta": ("0", "1e-9"),
+    "confidence": ("0.9", "0.95", "0.99"),
+}
+
+
+@cache
+def named_functions() -> tuple[NamedFunction, ...]:
+    """In alphabetical order."""
+    called = {
+        one.name: one.example
+        for one in FUNCTIONS.values()
+        if one.written and one.example.lower().startswith(f"{one.name}(")
+    }
+    found = [NamedFunction(name, "aggregate", example) for name, example in AGGREGATES.items()]
+    found += [NamedFunction(name, "function", example) for name, example in (called | OTHERS).items()]
+    found += [NamedFunction(name, "after", example) for name, example in AFTER.items()]
+    return tuple(sorted(found, key=lambda one: one.name))
+
+
+@cache
+def named_settings() -> tuple[NamedSetting, ...]:
+    """dpsql's own first, then PostgreSQL's that can be set."""
+    own = [NamedSetting(name, _CHOICES.get(name, ()), True) for name in NAMES]
+    others = [
+        NamedSetting(one.name, tuple(dict.fromkeys((one.allowed or {}).values())), False)
+        for one in VARIABLES.values()
+        if not one.fixed
+    ]
+    return (*own, *others)
