@@ -27,7 +27,8 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
                 _export(ledger, given.numbers, screen)
             case "drop":
                 dropped = ledger.drop_answers(_day(given.before))
-                screen.print(f"{dropped} answer{'' if dropped == 1 else 's'} dropped; who asks again pays again")
+                told = f"{dropped} answer{'' if dropped == 1 else 's'} dropped; who asks again pays again"
+                screen.print(json.dumps({"dropped": dropped}) if given.json else told)
 
 
 def _list(ledger: Ledger, as_json: bool, screen: Screen) -> None:

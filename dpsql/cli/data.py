@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from dpsql.dbapi.address import read_address
 from dpsql.display.screen import Screen
@@ -11,4 +12,5 @@ from dpsql.owner.books import register_changed
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
     version = register_changed(read_address(given.schema, None, {}).path)
-    screen.print(f"the data as it is now is version {version}; open connections must be opened again")
+    told = f"the data as it is now is version {version}; open connections must be opened again"
+    screen.print(json.dumps({"version": version}) if given.json else told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import dpsql
+from dpsql.cli.explained import document
 from dpsql.dbapi.cursor import Cursor
 from dpsql.dbapi.frames import Frame, with_errors
 from dpsql.display.formats import csv_lines, json_lines, unique_names
@@ -27,7 +29,8 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     parameters = [read_parameter(text) for text in given.parameters]
     with dpsql.connect(given.schema, given.user, **_settings(given)) as connection:
         if given.command == "explain":
-            screen.print(str(connection.explain(sql, parameters)))
+            explained = connection.explain(sql, parameters)
+            screen.print(json.dumps(document(explained), indent=2) if given.json else str(explained))
             return
         with connection.cursor() as cursor:
             try:

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from dpsql.cli.arguments import build_parser
+from dpsql.cli.route import route
 from dpsql.display.screen import Screen, Usage
 from dpsql.errors import Error
 
 # By name, so that `dpsql --help` need not import what opens data.
 _COMMANDS = {
+    "repl": "dpsql.repl.run",
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
     "budget": "dpsql.cli.budget",
@@ -23,8 +25,11 @@ _COMMANDS = {
     "answers": "dpsql.cli.answers",
     "data": "dpsql.cli.data",
     "account": "dpsql.cli.account",
+    "user": "dpsql.cli.user",
     "verify": "dpsql.cli.verify",
     "demo": "dpsql.cli.demo",
+    "completion": "dpsql.cli.completion",
+    "help": "dpsql.cli.helping",
 }
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
@@ -33,7 +38,7 @@ _PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code. Wrong usage raises SystemExit(2), as argparse does."""
     parser = build_parser()
-    given = parse(parser, arguments)
+    given = parse(parser, route(parser, sys.argv[1:] if arguments is None else arguments))
     screen = Screen(sys.stdout, sys.stderr)
     if path := os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))

@@ -27,9 +27,20 @@ _START = 'Start with "dpsql: 1", then the keys privacy and tables; docs/schema.m
 
 def load_schema(path: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
     """Read, check and resolve a schema file; `env` is where ${NAME} in engine, ledger and source is looked up."""
+    return read_schema(read_text(str(path)), path, env)
+
+
+def read_schema(text: str, path: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
+    """What `load_schema` would make of a file with this text."""
     file = str(path)
-    root = parse_document(_read(file), file)
-    return build_schema(At(file, "", root, 1), Path(os.path.abspath(file)), env)
+    return build_schema(At(file, "", parse_document(text, file), 1), Path(os.path.abspath(file)), env)
+
+
+def compose(text: str) -> yaml.Node:
+    """The nodes of a document that was loaded before, with their places in its text."""
+    node: yaml.Node | None = yaml.compose(text, _Composer)
+    assert node is not None
+    return node
 
 
 def parse_document(text: str, file: str) -> Node:
@@ -49,7 +60,7 @@ def parse_document(text: str, file: str) -> Node:
         raise complaint(file, None, "holds an escape that is no character", 'Look for "\\U" in quoted text.') from None
 
 
-def _read(file: str) -> str:
+def read_text(file: str) -> str:
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)

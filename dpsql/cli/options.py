@@ -1,0 +1,81 @@
+"""How a command is declared: its words, its examples, and the arguments that several share."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+
+# argparse has no public name for it.
+Commands = argparse._SubParsersAction
+
+FORMATS = ("table", "csv", "json")
+
+
+class Parser(argparse.ArgumentParser):
+    """Options are written out, so that a new one never changes what an old command line means; examples are kept as
+    they were given, for help and for the test that runs them."""
+
+    examples: tuple[str, ...] = ()
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(
+            **given,  # type: ignore[arg-type]
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+
+def command(
+    commands: Commands[Parser], name: str, what: str, more: str = "", *, examples: Sequence[str] = ()
+) -> Parser:
+    """A command with its help: one line in the list of commands, then `more`, then examples that run in the folder of
+    `dpsql demo --keep hospital`."""
+    shown = "\n".join(f"  {line}" for line in examples)
+    parser = commands.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.\n{textwrap.dedent(more)}".rstrip(),
+        epilog=f"examples:\n{shown}" if examples else None,
+    )
+    parser.examples = tuple(examples)
+    parser.set_defaults(parser=parser)  # tells wrong usage with the command's own usage line
+    return parser
+
+
+def actions(parser: Parser) -> Commands[Parser]:
+    """The second words of a command such as `answers list`."""
+    return parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+
+
+def add_schema(parser: Parser) -> None:
+    parser.add_argument("schema", metavar="SCHEMA", help="the YAML schema, or dpsql:///path/schema.yaml?user=ana")
+
+
+def add_json(parser: Parser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def add_user(parser: Parser) -> None:
+    parser.add_argument("--user", metavar="NAME", help="the analyst who asks, where the schema declares some")
+
+
+def add_settings(parser: Parser) -> None:
+    parser.add_argument("--epsilon", metavar="E", help="the most that a statement may lose, instead of the default")
+    parser.add_argument("--delta", metavar="D", help="its delta; 0 asks for pure differential privacy")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="another setting; SHOW ALL lists them"
+    )
+
+
+def add_formats(parser: Parser) -> None:
+    """`--csv` and `--json` are short for `--format`."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print the rows")
+    parser.add_argument("--csv", action="store_const", const="csv", dest="format", help="short for --format csv")
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="short for --format json")
+    parser.add_argument(
+        "--errors",
+        action=argparse.BooleanOptionalAction,
+        help="95 %% error bars: beside the values of a table (the default there), as columns x_stderr, x_low and"
+        " x_high in csv and json",
+    )

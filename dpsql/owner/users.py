@@ -1,0 +1,150 @@
+"""The analysts of a schema: the owner adds one, gives her a password, removes her. The file changes, and nothing else.
+
+Law: the file that is written differs from the one that was read by that analyst alone, which is checked before it takes
+the other's place; and that happens at once or not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dpsql.errors import AccessDenied, InterfaceError, InternalError, OperationalError
+from dpsql.passwords import SALT, verifier
+from dpsql.schema.edit import add_analyst, remove_analyst, set_password
+from dpsql.schema.load import load_schema, read_schema, read_text
+from dpsql.schema.model import Analyst, Budget, Schema
+
+Entropy = Callable[[int], bytes]
+
+_BOM = b"\xef\xbb\xbf"
+_LONGEST = 1024
+_MADE = 15
+"""Bytes of a password that is made: 120 bits."""
+
+
+@dataclass(frozen=True)
+class User:
+    name: str
+    budget: Budget
+    parent: str | None
+    password: str
+    """`verifier`, `environment` or `none`: where it comes from, never what it is."""
+
+
+def users(path: str | Path) -> tuple[User, ...]:
+    return tuple(_user(analyst) for analyst in load_schema(path).analysts)
+
+
+def _user(analyst: Analyst) -> User:
+    kind = "verifier" if analyst.password else "environment" if analyst.password_env else "none"
+    return User(analyst.name, analyst.budget, analyst.parent, kind)
+
+
+def user_named(path: str | Path, name: str) -> User | None:
+    return next((user for user in users(path) if user.name == name), None)
+
+
+def add_user(path: str | Path, name: str, epsilon: str, delta: str, password: str | None, entropy: Entropy) -> None:
+    """A new analyst; the schema's reader says what is wrong with a name or a budget."""
+    for what, text in (("epsilon", epsilon), ("delta", delta)):
+        if re.fullmatch(r"[0-9.eE+-]+", text, re.ASCII) is None:
+            raise InterfaceError(f"the {what} of a budget is a number, not {text}")
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.@-]*", name, re.ASCII) is None:
+        raise InterfaceError(
+            f'"{name}" cannot be the name of an analyst',
+            hint="It begins with a letter, and has letters, digits and _ . @ - after it.",
+        )
+    entry = f"{{budget: {{epsilon: {epsilon}, delta: {delta}}}"
+    if password is not None:
+        entry += f', password: "{_verifier(password, entropy)}"'
+
+    def changed(before: Schema, after: Schema) -> bool:
+        *others, new = after.analysts or (None,)
+        return new is not None and new.name == name and tuple(others) == before.analysts
+
+    _change(path, lambda text: add_analyst(text, name, entry + "}"), changed)
+
+
+def give_password(path: str | Path, name: str, password: str, entropy: Entropy) -> None:
+    """The analyst's password is this one, instead of any other."""
+    kept = _verifier(password, entropy)
+
+    def changed(before: Schema, after: Schema) -> bool:
+        new = (replace(one, password=kept, password_env=None) if one.name == name else one for one in before.analysts)
+        return after.analysts == tuple(new)
+
+    _require(path, name)
+    _change(path, lambda text: set_password(text, name, kept), changed)
+
+
+def remove_user(path: str | Path, name: str) -> None:
+    def changed(before: Schema, after: Schema) -> bool:
+        return after.analysts == tuple(one for one in before.analysts if one.name != name)
+
+    _require(path, name)
+    _change(path, lambda text: remove_analyst(text, name), changed)
+
+
+def make_password(entropy: Entropy) -> str:
+    """Four groups of six letters and digits, 120 bits."""
+    text = base64.b32encode(entropy(_MADE)).decode("ascii").lower()
+    return "-".join(text[start : start + 6] for start in range(0, len(text), 6))
+
+
+def check_password(password: str) -> None:
+    if not 0 < len(password) <= _LONGEST or any(one in "\r\n\0" for one in password):
+        raise InterfaceError("the password is empty, or longer than a line", hint="Give one line of text.")
+
+
+def _verifier(password: str, entropy: Entropy) -> str:
+    check_password(password)
+    return verifier(password, entropy(SALT))
+
+
+def _require(path: str | Path, name: str) -> None:
+    known = users(path)
+    if name not in {user.name for user in known}:
+        hint = f"Analysts: {', '.join(user.name for user in known)}." if known else "It has none."
+        raise AccessDenied(f'there is no analyst "{name}" in the schema', hint=hint)
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+def _change(path: str | Path, edit: Callable[[str], str], is_meant: Callable[[Schema, Schema], bool]) -> None:
+    place = Path(os.path.realpath(path))
+    before, raw = read_schema(read_text(str(place)), path), place.read_bytes()
+    text = edit(read_text(str(place)))
+    after = read_schema(text, path)
+    if not is_meant(before, after) or replace(after, analysts=before.analysts) != before:
+        raise InternalError(
+            "the schema is laid out in a way that cannot be changed here", hint="Change the analysts by hand."
+        )
+    _replace(place, raw, (_BOM if raw.startswith(_BOM) else b"") + text.encode())
+
+
+def _replace(place: Path, before: bytes, after: bytes) -> None:
+    """At once, with the mode that it had, and only if nobody else has changed it meanwhile."""
+    draft = place.with_name(f".{place.name}.{os.getpid()}.new")
+    try:
+        status = place.stat()
+        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, stat.S_IMODE(status.st_mode))
+        if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(draft, status.st_uid, status.st_gid)
+        if place.read_bytes() != before:
+            raise OperationalError("the schema was changed by someone else meanwhile", hint="Try it again.")
+        os.replace(draft, place)
+    except OSError as error:
+        raise OperationalError(f'the schema "{place}" cannot be written', detail=f"{error.strerror}.") from None
+    finally:
+        draft.unlink(missing_ok=True)
