@@ -228,8 +228,9 @@ def _list(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:
 
 def functions(shell: Shell, argument: str) -> None:
     pattern = (argument or "*").lower().replace("%", "*")
-    names = sorted(one for one in shell.connection.functions() if fnmatch.fnmatchcase(one.lower(), pattern))
-    shell.print_lines(listing(("function",), [(name,) for name in names], shell.view, _screen(shell)))
+    found = [one for one in shell.connection.functions() if fnmatch.fnmatchcase(one.name, pattern)]
+    rows = [(one.name, one.kind, one.example) for one in found]
+    shell.print_lines(listing(("function", "kind", "example"), rows, shell.view, _screen(shell)))
 
 
 def dataset(shell: Shell, argument: str) -> None:
