@@ -17,7 +17,7 @@ from pathlib import Path
 from dpsql.errors import AccessDenied, InterfaceError, InternalError, OperationalError
 from dpsql.passwords import SALT, verifier
 from dpsql.schema.edit import add_analyst, remove_analyst, set_password
-from dpsql.schema.load import load_schema, read_schema, read_text
+from dpsql.schema.load import load_schema, read_text, schema_of
 from dpsql.schema.model import Analyst, Budget, Schema
 
 Entropy = Callable[[int], bytes]
@@ -119,9 +119,9 @@ def _require(path: str | Path, name: str) -> None:
 
 def _change(path: str | Path, edit: Callable[[str], str], is_meant: Callable[[Schema, Schema], bool]) -> None:
     place = Path(os.path.realpath(path))
-    before, raw = read_schema(read_text(str(place)), path), place.read_bytes()
+    before, raw = schema_of(read_text(str(place)), path), place.read_bytes()
     text = edit(read_text(str(place)))
-    after = read_schema(text, path)
+    after = schema_of(text, path)
     if not is_meant(before, after) or replace(after, analysts=before.analysts) != before:
         raise InternalError(
             "the schema is laid out in a way that cannot be changed here", hint="Change the analysts by hand."

@@ -1,0 +1,43 @@
+"""What can follow on a command line, as shells need to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Takes(Enum):
+    """What an option or an argument takes, as far as a shell can offer something for it."""
+
+    NOTHING = "nothing"
+    TEXT = "text"
+    FILE = "file"
+    FOLDER = "folder"
+    SCHEMA = "schema"
+    USER = "user"
+    COMMAND = "command"
+    CHOICE = "choice"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An option by its names, or an argument, which has none."""
+
+    names: tuple[str, ...]
+    takes: Takes
+    choices: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """The words so far; the words that may come next with what they do, or else options and arguments."""
+
+    words: tuple[str, ...]
+    below: dict[str, str]
+    options: tuple[Taken, ...]
+    arguments: tuple[Taken, ...]
+
+    @property
+    def path(self) -> str:
+        return "".join(f"/{word}" for word in self.words)
