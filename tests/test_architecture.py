@@ -57,7 +57,7 @@ EDGES: dict[str, set[str]] = {
     "vocabulary": {"calibrate", "catalog", "functions", "settings"},
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
-    "owner": {"passwords", "schema", "ledger", "payers", "versions", "dataset"},  # what only the owner may do and see
+    "owner": {"passwords", "schema", "engines", "ledger", "payers", "versions", "dataset"},  # the owner's alone
     "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
@@ -65,7 +65,7 @@ EDGES: dict[str, set[str]] = {
                 "vocabulary"},
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
                "pins", "public_facts", "payers", "dataset", "session"},
-    "dbapi": {"dataset", "outlook", "session"},
+    "dbapi": {"dataset", "display", "outlook", "session"},
     "sqlalchemy": {"dbapi", "session"},
     "cli": {"dbapi", "display", "owner", "verify"},
     "repl": {"dbapi", "display", "session"},
@@ -81,7 +81,7 @@ HOMES = {
     "yaml": ("schema/load.py", "schema/edit.py"),
     "sqlite3": ("ledger/",),
     "sqlalchemy": ("sqlalchemy/",),
-    "psycopg": ("engines/postgres.py", "ledger/postgres.py", "ledger/postgres_pool.py"),
+    "psycopg": ("engines/postgres.py", "engines/structure_postgres.py", "ledger/postgres.py", "ledger/postgres_pool.py"),
     "pyspark": ("engines/spark.py",),
 }
 OWNERS = ("open_dataset", "open_books", "register_changed", "engine_for", "versions")  # the way to the owner's data

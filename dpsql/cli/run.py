@@ -20,6 +20,7 @@ _COMMANDS = {
     "repl": "dpsql.repl.run",
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
+    "init": "dpsql.cli.init",
     "budget": "dpsql.cli.budget",
     "audit": "dpsql.cli.audit",
     "answers": "dpsql.cli.answers",

@@ -1,7 +1,7 @@
 """What the owner asks of DuckDB when a data version is registered: exact questions, with exact answers.
 
-Law: nothing here is reachable from an analyst's statement; `versions.py` is the only caller. Errors may speak of
-lines of the owner's files.
+Law: nothing here is reachable from an analyst's statement; registering a version and the room `owner` are the only
+callers. Errors may speak of lines of the owner's files.
 """
 
 from __future__ import annotations
@@ -41,15 +41,18 @@ _SPELLINGS = ("A", "Z", "a", "b", "e\u0301", "z", "\u00e4", "\u00e9")
 
 
 class DuckDBOwner:
-    """A connection that may read and write files. It lives for one registration."""
+    """A connection that may read and write files. It lives for one registration, or for one look of the owner's."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, threads: int | None = None, memory: str | None = None) -> None:
         path = database_path(url)
         self._connection = duckdb.connect(":memory:")
         try:
             for setting in ("autoload_known_extensions", "autoinstall_known_extensions", "python_enable_replacements"):
                 self._connection.execute(f"SET GLOBAL {setting} = false")
             self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
+            for limit, value in (("threads", threads), ("memory_limit", memory)):
+                if value is not None:
+                    self._connection.execute(f"SET GLOBAL {limit} = {literal(value)}")
             # It moves a TRY_CAST into the CSV reader, where it raises (seen in DuckDB 2.0).
             self._connection.execute("SET GLOBAL disabled_optimizers = 'type_pushdown'")
             if path is not None:

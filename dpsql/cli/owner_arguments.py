@@ -1,0 +1,62 @@
+"""What `dpsql init` and `dpsql check` take."""
+
+from __future__ import annotations
+
+import argparse
+
+from dpsql.cli.options import Commands, Parser, add_json, add_schema, command
+
+
+def add_init(commands: Commands[Parser]) -> None:
+    more = """
+        SOURCE is a DuckDB file, .parquet or .csv files, a pattern of them in quotes (one table), a folder (each file,
+        and each folder in it, is a table), or postgresql://user@host/database. The draft is made of names, types, keys
+        and constraints: it finds who might be the privacy unit and the way from each table to it, and marks with
+        "decide:" what only the owner can know. A table without a way to the unit stays in comments.
+
+        No value of a row is printed or written, unless you ask with --look-at-data: then bounds, values and norms are
+        proposed from the rows, and are no secret any more for whoever sees the schema.
+        """
+    examples = (
+        "dpsql init patients.csv visits.csv -o draft.yaml",
+        "dpsql init . --unit patients.patient_id --analyst ana --epsilon 3 -o -",
+    )
+    parser = command(commands, "init", "draft a schema from data", more, examples=examples)
+    parser.add_argument("sources", metavar="SOURCE", nargs="+", help="a file, pattern, folder or postgresql://…")
+    parser.add_argument("--output", "-o", metavar="FILE", help="the schema to write, or - ; named after the source")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--unit", metavar="TABLE.COLUMN", help="whom to protect, or row; else the likeliest is taken")
+    parser.add_argument("--epsilon", metavar="E", help="the dataset's budget; 4")
+    parser.add_argument("--delta", metavar="D", help="its delta; 1e-6")
+    parser.add_argument("--neighbors", choices=("add_remove", "change_one"), help="add_remove")
+    parser.add_argument(
+        "--analyst", metavar="NAME", action="append", default=[], dest="analysts",
+        help="who may ask; several share the budget evenly",
+    )  # fmt: skip
+    parser.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, help="whether the first lines of CSV files name columns"
+    )
+    parser.add_argument("--look-at-data", action="store_true", help="propose bounds, values and norms from the rows")
+    add_json(parser, "what was drafted and what is left to decide")
+
+
+def add_check(commands: Commands[Parser]) -> None:
+    more = """
+        For the owner, not to be published: the figures are exact. It tells whether the data is as declared, what share
+        of rows the bounds clip and of units the contribution norm clips, which keys are undeclared and how many of
+        their groups would show, how wrong typical questions would be at the default epsilon, how many of them the
+        budgets hold, and what could be set better. It charges nothing, and registers no data version.
+
+        Exits with 0 if all is well, with 3 if something should be mended, with 1 for an error.
+        """
+    examples = (
+        "dpsql check hospital.yaml",
+        "dpsql check hospital.yaml --table visits --json",
+    )
+    parser = command(commands, "check", "tell the owner how well a schema fits its data", more, examples=examples)
+    add_schema(parser)
+    parser.add_argument("--table", metavar="NAME", action="append", default=[], dest="tables", help="this one only")
+    parser.add_argument(
+        "--data", action=argparse.BooleanOptionalAction, default=True, help="read the data too, or the schema alone"
+    )
+    add_json(parser, "the report")

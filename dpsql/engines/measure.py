@@ -1,0 +1,256 @@
+"""What the rows of a table are like, in exact figures: for the owner alone, who has them.
+
+Law: nothing here is reachable from an analyst's statement; only the room `owner` asks. A figure that leaves by way of a
+schema (a bound, a list of values) is not private, and whoever proposes it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.engines.duckdb import identifier, literal, relation, spelling
+from dpsql.engines.owner import sanitised
+from dpsql.schema.domain import EPOCH
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, Schema, Source, Table
+from dpsql.types import Kind, Type
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+
+QUANTILES = (0.005, 0.995)
+"""Half of a percent of the values is beyond each: what bounds are proposed from."""
+AT_ONCE = 40
+"""Columns that one scan looks at: a query of hundreds takes long to plan, and much memory."""
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Rows of a column by what becomes of them in the sanitising scan.
+
+    `low` and `high` are QUANTILES, `least` and `largest` the ends, in the scale of `to_number`: of values as they are,
+    before they are clipped. `distinct` is a little off: a sketch counts it.
+    """
+
+    present: int
+    fit: int
+    below: int = 0
+    above: int = 0
+    unlisted: int = 0
+    too_long: int = 0
+    distinct: int = 0
+    low: float | None = None
+    high: float | None = None
+    least: float | None = None
+    largest: float | None = None
+    longest: int | None = None
+
+
+def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
+    """The number of rows, and the facts of each column, in one scan for each AT_ONCE of them."""
+    rows, found = 0, {}
+    for start in range(0, max(1, len(columns)), AT_ONCE):
+        part = columns[start : start + AT_ONCE]
+        asked = [figure for column in part for figure in _figures(column)]
+        (row,) = ask(f"SELECT {', '.join(['count(*)', *asked])} FROM {relation(source)}")
+        rows, values = _whole(row[0]), iter(row[1:])
+        for column in part:
+            found[column.name] = _facts([next(values) for _ in _figures(column)])
+    return rows, found
+
+
+def _figures(column: Column) -> list[str]:
+    """Eleven figures, in the order of `_facts`."""
+    raw, typed = identifier(column.name), _typed(column)
+    domain = column.domain
+    number = _number(typed, domain.type)
+    below = f"count_if({typed} < {_edge(column, 'lower')})" if domain.lower is not None else "0"
+    above = f"count_if({typed} > {_edge(column, 'upper')})" if domain.upper is not None else "0"
+    unlisted = "0"
+    if domain.values is not None:
+        below = above = "0"
+        unlisted = f"count_if({typed} NOT IN ({_listed(column)}))"
+    text = domain.type.kind is Kind.TEXT
+    return [
+        f"count({raw})",
+        f"count({typed})",
+        below,
+        above,
+        unlisted,
+        f"count_if(length({_cast(column)}) > {column.max_length})" if text else "0",
+        f"approx_count_distinct({typed})",
+        f"approx_quantile({number}, {literal_list(QUANTILES)})" if number else "NULL",
+        f"min({number})" if number else "NULL",
+        f"max({number})" if number else "NULL",
+        f"max(length({_cast(column)}))" if text else "NULL",
+    ]
+
+
+def _facts(row: Sequence[object]) -> ColumnFacts:
+    present, fit, below, above, unlisted, too_long, distinct = (_whole(value) for value in row[:7])
+    low, high = row[7] if isinstance(row[7], list) else (None, None)
+    least, largest, longest = row[8:]
+    return ColumnFacts(
+        present, fit, below, above, unlisted, too_long, distinct,
+        _float(low), _float(high), _float(least), _float(largest), None if longest is None else _whole(longest),
+    )  # fmt: skip
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def literal_list(numbers: Sequence[float]) -> str:
+    return f"[{', '.join(repr(number) for number in numbers)}]"
+
+
+def _cast(column: Column) -> str:
+    return f"TRY_CAST({identifier(column.name)} AS {spelling(column.type)})"
+
+
+def _typed(column: Column) -> str:
+    """The value as the scan reads it before it is clipped: what is no finite value of the type is NULL."""
+    value = _cast(column)
+    if column.type.is_float or column.type.is_time:
+        return f"CASE WHEN isfinite({value}) THEN {value} END"
+    if column.type.kind is Kind.TEXT:
+        return f"CASE WHEN length({value}) <= {column.max_length} THEN {value} END"
+    return value
+
+
+def _number(typed: str, type_: Type) -> str | None:
+    """The value in the scale of `to_number`."""
+    if type_.is_number:
+        return f"CAST({typed} AS DOUBLE)"
+    if type_.kind is Kind.DATE:
+        return f"CAST({typed} - DATE '{EPOCH.date()}' AS DOUBLE)"
+    return f"CAST(epoch_us({typed}) AS DOUBLE)" if type_.is_time else None
+
+
+def _edge(column: Column, side: str) -> str:
+    bound = getattr(column.domain, side)
+    match column.type.kind:
+        case Kind.DATE:
+            return f"(DATE '{EPOCH.date()}' + ({int(bound)}))"
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return f"CAST(make_timestamp({int(bound)}) AS {spelling(column.type)})"
+        case _:
+            # A figure for people: a bound that is no double is as near as one.
+            return f"CAST({literal(repr(float(bound)))} AS DOUBLE)"
+
+
+def _listed(column: Column) -> str:
+    values = column.domain.values or ()
+    return ", ".join(f"CAST({literal(str(value))} AS {spelling(column.type)})" for value in values)
+
+
+def common_values(
+    ask: Ask, source: Source, column: Column, least: int, most: int
+) -> tuple[tuple[str, ...], int] | None:
+    """The values of `least` rows or more, and how many others there are; None if all are more than `most`."""
+    value = _typed(column)
+    rows = ask(
+        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, count(*) AS n FROM {relation(source)} GROUP BY ALL) "
+        f"WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
+    )
+    if len(rows) > most:
+        return None
+    common = tuple(str(value) for value, count in rows if _whole(count) >= least)
+    return common, len(rows) - len(common)
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def owned_rows(
+    schema: Schema, table: Table, relations: Mapping[str, Source], fields: Mapping[str, str]
+) -> str:
+    """A SELECT of each row's `fields` (name to SQL over the table) with its unit's id as `uid`, NULL if it has none.
+
+    Where each row is its own unit, there is no uid. The keys along the way are unique: else rows would multiply.
+    """
+    asked = "".join(f", {sql} AS {identifier(name)}" for name, sql in fields.items())
+    if not isinstance(table.unit, OwnUnit | ForeignUnit):
+        return f"SELECT 0{asked} FROM {relation(relations[table.name])}"
+    sql = f"SELECT {_id(table, table.unit.column)} AS uid{asked} FROM {relation(relations[table.name])}"
+    for hop in _joins(schema, table):
+        target = schema.table(hop.table)
+        assert target is not None and isinstance(target.unit, OwnUnit | ForeignUnit)
+        there = (
+            f"SELECT {_id(target, hop.key)} AS arrived, {_id(target, target.unit.column)} AS nearer"
+            f" FROM {relation(relations[target.name])}"
+        )
+        sql = (
+            f"SELECT nearer AS uid, here.* EXCLUDE (uid) FROM ({sql}) here"
+            f" LEFT JOIN ({there}) there ON here.uid = there.arrived"
+        )
+    return sql
+
+
+def _joins(schema: Schema, table: Table) -> list[ForeignUnit]:
+    """The hops that need a join: a reference to the unit's own column has its id already."""
+    return [hop for hop in schema.unit_path(table) if f"{hop.table}.{hop.key}" != schema.privacy.unit]
+
+
+def _id(table: Table, name: str) -> str:
+    column = table.column(name)
+    assert column is not None
+    return sanitised(column, True)
+
+
+def rows_per_unit(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source]) -> dict[int, int]:
+    """How many units have so many rows."""
+    owned = owned_rows(schema, table, relations, {})
+    if isinstance(table.unit, OwnUnit | ForeignUnit):
+        each = f"SELECT uid, count(*) AS n FROM ({owned}) WHERE uid IS NOT NULL GROUP BY uid"
+        return _histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
+    ((rows,),) = ask(f"SELECT count(*) FROM ({owned})")
+    return {1: _whole(rows)} if rows else {}
+
+
+def keys_per_unit(
+    ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], column: Column
+) -> dict[int, int]:
+    """How many units have so many different keys of a column."""
+    if not isinstance(table.unit, OwnUnit | ForeignUnit):
+        return {}
+    owned = owned_rows(schema, table, relations, {"v": _typed(column)})
+    each = f"SELECT uid, count(DISTINCT v) AS n FROM ({owned}) WHERE uid IS NOT NULL AND v IS NOT NULL GROUP BY uid"
+    return _histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
+
+
+def _histogram(rows: list[tuple[object, ...]]) -> dict[int, int]:
+    return {_whole(n): _whole(count) for n, count in rows}
+
+
+def orphans(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source]) -> int:
+    """Rows that name a row of the next table which is not there."""
+    hop = table.unit
+    assert isinstance(hop, ForeignUnit)
+    target = schema.table(hop.table)
+    assert target is not None
+    here = f"SELECT {_id(table, hop.column)} AS k FROM {relation(relations[table.name])}"
+    there = f"SELECT {_id(target, hop.key)} AS k FROM {relation(relations[target.name])}"
+    ((count,),) = ask(f"SELECT count(*) FROM ({here}) here ANTI JOIN ({there}) there USING (k) WHERE k IS NOT NULL")
+    return _whole(count)
+
+
+# --- what is true ----------------------------------------------------------------------------------------------------
+
+
+def true_figures(
+    ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], key: Column | None, value: Column | None
+) -> list[tuple[object, float | None, float | None, float | None]]:
+    """Group (as text; None without a key), COUNT(*), SUM and AVG of the rows that belong to a unit, before clipping."""
+    fields = {"k": f"CAST({_typed(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
+    if value is not None:
+        fields["v"] = _number(_typed(value), value.type) or "NULL"
+    owned = owned_rows(schema, table, relations, fields)
+    held = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
+    grouped = " GROUP BY k" if key else ""
+    rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v) FROM ({owned}){held}{grouped}")
+    return [(row[0], _float(row[1]), _float(row[2]), _float(row[3])) for row in rows]

@@ -1,0 +1,58 @@
+"""Text for a YAML file that no name can break out of: a column may be called `a: b`, `#`, `no` or a line break."""
+
+from __future__ import annotations
+
+import re
+
+# Words that YAML readers take for something else than text.
+_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "nan", "inf", "y", "n", "~", ""}
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([ -][A-Za-z0-9_]+)*")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*")
+_PATH = re.compile(r"([a-z]+:///)?(\.{0,2}/)?[A-Za-z0-9_][A-Za-z0-9_./-]*")
+
+
+def scalar(text: str) -> str:
+    """The text as a scalar that reads back as it is, in quotes where it has to be.
+
+    >>> print(scalar("ward"), scalar("no"), scalar("a: b"), scalar('say "hi"'), scalar("tab\\t"))
+    ward "no" "a: b" "say \\"hi\\"" "tab\\t"
+    """
+    if text.lower() not in _WORDS and (_PLAIN.fullmatch(text) or _DOTTED.fullmatch(text)):
+        return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character == "\t":
+        return "\\t"
+    if character == "\n":
+        return "\\n"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def number(text: str) -> str:
+    """A number or date as it is; what looks otherwise in quotes."""
+    return text if _NUMBER.fullmatch(text) or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else quoted(text)
+
+
+def path(text: str) -> str:
+    return text if _PATH.fullmatch(text) else quoted(text)
+
+
+def comment(text: str) -> str:
+    """Text that stays on its line, whatever it holds.
+
+    >>> comment("two\\nlines")
+    'two\\\\nlines'
+    """
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
