@@ -3,11 +3,9 @@
     import dpsql
 
     with dpsql.connect("schemas/clinic.yaml", user="ana", epsilon=0.5) as connection:
-        cursor = connection.cursor()
-        cursor.execute("SELECT sex, COUNT(*) FROM patients WHERE birth_year < ? GROUP BY sex", [1980])
-        for row, bars in zip(cursor, cursor.errors):
-            print(row, bars)
-        print(cursor.loss)
+        answer = connection.sql("SELECT sex, COUNT(*) FROM patients WHERE birth_year < ? GROUP BY sex", [1980])
+        print(answer)         # a table with error bars, what was charged, what is left
+        answer.df()           # pandas; .pl() is polars, .arrow() Arrow, .plot() a chart
 
 What opens data is imported when it is first used, so that `import dpsql` is fast.
 """
@@ -50,6 +48,7 @@ from dpsql.errors import (
 from dpsql.figures import CellError, Charge
 
 if TYPE_CHECKING:
+    from dpsql.dbapi.answer import Answer
     from dpsql.dbapi.connection import Connection, connect
     from dpsql.dbapi.cursor import Cursor
     from dpsql.session import Balance, Explanation, Receipt
@@ -62,6 +61,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "Answer",
     "Balance",
     "Binary",
     "CellError",
@@ -94,12 +94,14 @@ __all__ = [
 ]
 
 _LATER = {
+    "Answer": "dpsql.dbapi.answer",
     "Balance": "dpsql.session",
     "Connection": "dpsql.dbapi.connection",
     "Cursor": "dpsql.dbapi.cursor",
     "Explanation": "dpsql.session",
     "Receipt": "dpsql.session",
     "connect": "dpsql.dbapi.connection",
+    "load_ipython_extension": "dpsql.dbapi.notebook",
 }
 
 

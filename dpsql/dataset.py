@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from dpsql.runs import Runs, is_runs_thread
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Privacy, Resolved, Schema
+from dpsql.schema.values import schema_of
 
 
 def now_utc() -> datetime:
@@ -68,9 +70,13 @@ class Dataset:
             self.ledger.close()
 
 
-def open_dataset(path: str | Path) -> Dataset:
-    """Whoever opens a schema in process has the data, and so acts as the owner: version 1 is registered here."""
-    schema = load_schema(path)
+def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str | Path = ".") -> Dataset:
+    """Whoever opens a schema in process has the data, and so acts as the owner: version 1 is registered here.
+
+    The paths of a schema that is given as a mapping are relative to `folder`.
+    """
+    where = schema_or_path
+    schema = schema_of(where, folder) if isinstance(where, Mapping) else load_schema(where)
     ledger = ledger_of(schema)
     try:
         now = now_utc()

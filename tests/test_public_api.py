@@ -11,7 +11,7 @@ import dpsql
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = {
-    "connect", "Connection", "Cursor", "Balance", "CellError", "Charge", "Explanation", "Receipt", "__version__",
+    "connect", "Connection", "Cursor", "Answer", "Balance", "CellError", "Charge", "Explanation", "Receipt", "__version__",
     "apilevel", "paramstyle", "threadsafety",
     "Warning", "Error", "InterfaceError", "DatabaseError", "DataError", "OperationalError", "IntegrityError",
     "InternalError", "ProgrammingError", "NotSupportedError",

@@ -114,7 +114,7 @@ def _print_rows(screen: Screen, cursor: Cursor, errors: bool) -> None:
 
 def _print_lines(screen: Screen, cursor: Cursor, form: str, errors: bool) -> None:
     described = cursor.description or []
-    names, types = unique_names([c[0] for c in described]), tuple(c[1] for c in described)
+    names, types = unique_names([c[0] for c in described]), tuple(c[1].type for c in described)
     frame = Frame(tuple(names), types, cursor.fetchall())
     if errors:
         frame = with_errors(frame, cursor.errors)

@@ -1,4 +1,4 @@
-"""What `connect` is given: the path of a schema, or a URL with user and settings.
+"""Where `connect` is sent: the path of a schema, or a URL with user and settings.
 
     clinic.yaml
     dpsql:///clinic.yaml?user=ana&epsilon=0.5      relative to the working folder, or else from the root
@@ -30,8 +30,9 @@ class Address:
 def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapping[str, Setting]) -> Address:
     """Arguments win over what the URL says."""
     if not isinstance(where, str | os.PathLike):
-        raise InterfaceError("connect takes the path of a schema, or a URL", hint='For example: connect("clinic.yaml")')
-    given = {_name(name): _text(value) for name, value in settings.items()}
+        hint = 'For example: connect("clinic.yaml"), connect("dpsql:///clinic.yaml?user=ana")'
+        raise InterfaceError("connect takes the path of a schema, a URL, or a dict", hint=hint)
+    given = read_settings(settings)
     text = os.fspath(where)
     if not text.lower().startswith("dpsql:"):
         return Address(Path(text), user, given)
@@ -46,6 +47,11 @@ def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapp
     in_url = _query(url.query)
     named = in_url.pop("user", None)
     return Address(_path(unquote(url.path)), named if user is None else user, in_url | given)
+
+
+def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
+    """Settings as SET would be told them."""
+    return {_name(name): _text(value) for name, value in settings.items()}
 
 
 def _path(path: str) -> Path:

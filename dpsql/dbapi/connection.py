@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from dpsql import errors
 from dpsql.dataset import open_dataset
-from dpsql.dbapi.address import Setting, read_address
+from dpsql.dbapi.address import Setting, read_address, read_settings
+from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.cursor import Cursor
 from dpsql.errors import InterfaceError, NotSupportedError
+from dpsql.figures import short_left, short_up
+from dpsql.session import Answer as Given
 from dpsql.session import (
-    Answer,
     Balance,
     Explanation,
     NamedFunction,
@@ -26,31 +30,45 @@ from dpsql.session import (
 )
 
 
-def connect(path_or_url: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Connection:
+def connect(
+    schema: str | os.PathLike[str] | Mapping[str, Any],
+    user: str | None = None,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    **settings: Setting,
+) -> Connection:
     """Open a schema as an analyst.
 
-    `path_or_url` is a YAML schema's path or `dpsql:///path/schema.yaml?user=ana&epsilon=0.5`. `user` is an analyst of
-    the schema, left out where it declares none. Other arguments are settings, as in SQL's SET: `epsilon=0.5`,
-    `delta=1e-9`, `contributions_rows=8`, `contributions_groups=4`, `noise="laplace"`, `nonnegative=True`.
+    `schema` is a YAML schema's path, a URL `dpsql:///path/schema.yaml?user=ana&epsilon=0.5`, or a dict with the keys of
+    the file, whose paths are relative to `folder` (the working folder, if none is given). `user` is an analyst of the
+    schema, left out where it declares none. Other arguments are settings, as in SQL's SET: `epsilon=0.5`, `delta=1e-9`,
+    `contributions_rows=8`, `contributions_groups=4`, `noise="laplace"`, `nonnegative=True`.
     """
-    address = read_address(path_or_url, user, settings)
-    dataset = open_dataset(address.path)
+    if isinstance(schema, Mapping):
+        name, given = user, read_settings(settings)
+        dataset = open_dataset(schema, Path(folder or "."))
+    else:
+        if folder is not None:
+            raise InterfaceError("folder is for a schema that is a dict", hint="Paths in a file are relative to it.")
+        address = read_address(schema, user, settings)
+        name, given = address.user, address.settings
+        dataset = open_dataset(address.path)
     try:
-        session = Session(dataset, address.user)
-        for name, value in address.settings.items():
-            _set(session, name, value)
+        session = Session(dataset, name)
+        for setting, value in given.items():
+            session.set(setting, value)
         return Connection(session)
     except BaseException:
         dataset.close()
         raise
 
 
-def _set(session: Session, name: str, value: str) -> None:
-    session.set(name, value)
-
-
 class Connection:
-    """See PEP 249. Charges are durable when made, so there are no transactions: commit and rollback do nothing."""
+    """One analyst's way to ask, as PEP 249 has it; `sql` is a short one for notebooks.
+
+    Charges are durable when they are made, so there is nothing to commit. Threads may share a connection: their
+    statements run one after another.
+    """
 
     Warning = errors.Warning
     Error = errors.Error
@@ -72,14 +90,17 @@ class Connection:
     # --- PEP 249 -----------------------------------------------------------------------------------------------------
 
     def cursor(self) -> Cursor:
+        """A new cursor."""
         self._open_session()
         return Cursor(self)
 
     def commit(self) -> None:
-        self._open_session()
+        """End the transaction that BEGIN began, if there is one: settings of SET LOCAL end. Charges stand anyhow."""
+        self._step("COMMIT")
 
     def rollback(self) -> None:
-        self._open_session()
+        """Undo the settings since BEGIN, if there is a transaction. Charges stand: what is released is released."""
+        self._step("ROLLBACK")
 
     def close(self) -> None:
         """Free the engine; closing again does nothing."""
@@ -88,6 +109,7 @@ class Connection:
 
     @property
     def autocommit(self) -> bool:
+        """Always true: a charge is durable as soon as it is made."""
         return True
 
     @autocommit.setter
@@ -106,12 +128,18 @@ class Connection:
 
     # --- beyond PEP 249 ----------------------------------------------------------------------------------------------
 
+    def sql(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
+        """Run one statement and give all of its answer: `connection.sql("SELECT …").df()`."""
+        return self.cursor().execute(sql, parameters).answer()
+
     @property
     def closed(self) -> bool:
+        """Whether the connection was closed."""
         return not self._closing.alive
 
     @property
     def user(self) -> str | None:
+        """The analyst who asks; None where the schema declares none."""
         return self._session.user
 
     @property
@@ -150,7 +178,18 @@ class Connection:
         """The settings of SQL's SET, with values that they take."""
         return self._open_session().named_settings()
 
-    def _execute(self, cursor: Cursor, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    def _step(self, command: str) -> None:
+        with self._lock:
+            self._open_session().execute(command)
+
+    def _left(self) -> str | None:
+        """Of the budget, for people."""
+        balance = self.budget()
+        whose = "the dataset's" if self.user is None else f"{balance.account}'s"
+        left, part = short_left(balance.left_epsilon, balance.epsilon), 100 * balance.fraction_left
+        return f"{whose} budget: {short_left(part, Fraction(100))} % (epsilon {left} of {short_up(balance.epsilon)})"
+
+    def _execute(self, cursor: Cursor, sql: str, parameters: Sequence[Parameter]) -> Given:
         with self._lock:
             session = self._open_session()
             try:

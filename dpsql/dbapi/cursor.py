@@ -6,30 +6,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, with_errors
-from dpsql.errors import InterfaceError, ProgrammingError
-from dpsql.figures import NOTHING, Charge
-from dpsql.session import Answer, CellError, OutputColumn, Parameter, Receipt, read_command
-from dpsql.types import Type
+from dpsql.dbapi.answer import Answer
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
+from dpsql.dbapi.values import TypeCode
+from dpsql.errors import InterfaceError, ProgrammingError, Warning
+from dpsql.figures import NOTHING, CellError, Charge
+from dpsql.session import Answer as Given
+from dpsql.session import OutputColumn, Parameter, Receipt, read_command
 
 if TYPE_CHECKING:
     import pandas
+    import polars
     import pyarrow
 
     from dpsql.dbapi.connection import Connection
 
 Row = tuple[Any, ...]
-Description = tuple[str, Type | None, None, None, int | None, int | None, bool | None]
+Description = tuple[str, TypeCode, None, None, int | None, int | None, bool | None]
 
 
 class Cursor:
-    """See PEP 249; besides, `loss`, `errors` and `notices` tell of the last statement."""
+    """One statement at a time and its rows, as PEP 249 has it; besides, `loss`, `errors` and `notices` tell of it.
 
-    arraysize = 1
+    Threads may share a connection, but each has cursors of its own.
+    """
+
+    arraysize: int = 1
+    """How many rows `fetchmany` takes where it is not told."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._answer: Answer | None = None
+        self._answer: Given | None = None
         self._loss = NOTHING
         self._next = 0
         self._closed = False
@@ -61,6 +68,7 @@ class Cursor:
 
     @property
     def connection(self) -> Connection:
+        """The connection that the cursor asks."""
         return self._connection
 
     @property
@@ -72,20 +80,49 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
+        """How many rows the last query has; -1 where there was none."""
         return -1 if self._answer is None or not self._answer.columns else len(self._answer.rows)
 
+    @property
+    def rownumber(self) -> int | None:
+        """The place, from 0, of the row that is fetched next; None without rows to fetch."""
+        return None if self._answer is None or not self._answer.columns else self._next
+
+    @property
+    def lastrowid(self) -> None:
+        """None: nothing is ever inserted."""
+        return None
+
+    @property
+    def messages(self) -> list[tuple[type[Exception], Exception]]:
+        """The notices of the last statement, as PEP 249 has them: pairs of `Warning` and a warning."""
+        return [(Warning, Warning(notice)) for notice in self.notices]
+
     def fetchone(self) -> Row | None:
+        """The next row; None after the last."""
         rows = self._take(1)
         return rows[0] if rows else None
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
+        """The next `size` rows, or `arraysize`; fewer where fewer are left."""
         wanted = self.arraysize if size is None else size
         if wanted < 0:
             raise InterfaceError("fetchmany takes a number of rows that is not negative")
         return self._take(wanted)
 
     def fetchall(self) -> list[Row]:
+        """All rows that are left."""
         return self._take(None)
+
+    def scroll(self, value: int, mode: str = "relative") -> None:
+        """Move to another row: by `value` rows, or to row `value`, from 0, where `mode` is "absolute"."""
+        rows = self._require().rows
+        if mode not in ("relative", "absolute"):
+            raise InterfaceError('the mode is "relative" or "absolute"')
+        place = value + (self._next if mode == "relative" else 0)
+        if not 0 <= place < max(len(rows), 1):
+            raise IndexError(f"there is no row {place}: there are {len(rows)}, from 0")
+        self._next = place
 
     def __iter__(self) -> Iterator[Row]:
         return self
@@ -97,12 +134,15 @@ class Cursor:
         return row
 
     def setinputsizes(self, sizes: Sequence[object]) -> None:
+        """Nothing is to be prepared: it does nothing."""
         self._open()
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Rows come whole: it does nothing."""
         self._open()
 
     def close(self) -> None:
+        """Forget the rows; the connection stays open. Closing again does nothing."""
         self._closed, self._answer = True, None
 
     def __enter__(self) -> Self:
@@ -118,7 +158,10 @@ class Cursor:
 
     @property
     def loss(self) -> Charge:
-        """What the last statement was charged; nothing where all of it was paid for before."""
+        """What the last statement was charged; nothing where all of it was paid for before.
+
+        It is told also of a statement that failed or was canceled after its charge.
+        """
         return self._loss
 
     @property
@@ -141,7 +184,20 @@ class Cursor:
 
     @property
     def notices(self) -> tuple[str, ...]:
+        """What there is to say about the answer, for people."""
         return () if self._answer is None else self._answer.notices
+
+    def answer(self) -> Answer:
+        """All of the last statement's answer as one value, for notebooks, tables and charts: see `Answer`."""
+        given = self._answer
+        if given is None:
+            raise ProgrammingError("there is no answer", hint="Execute a statement first.")
+        connection = self._open()
+        left = connection._left() if given.receipts else None
+        codes = tuple(_code(column) for column in given.columns)
+        names = tuple(column.name for column in given.columns)
+        return Answer(names, codes, list(given.rows), list(given.errors), self._loss, given.notices, given.receipts,
+                      given.command, left)  # fmt: skip
 
     def fetch_arrow(self, *, errors: bool = False) -> pyarrow.Table:
         """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy x."""
@@ -150,6 +206,10 @@ class Cursor:
     def fetch_df(self, *, errors: bool = False) -> pandas.DataFrame:
         """The rows that are left, as a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
         return to_pandas(self._frame(errors))
+
+    def fetch_pl(self, *, errors: bool = False) -> polars.DataFrame:
+        """The rows that are left, as a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        return to_polars(self._frame(errors))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -165,7 +225,7 @@ class Cursor:
         self._next += len(rows)
         return rows
 
-    def _require(self) -> Answer:
+    def _require(self) -> Given:
         self._open()
         if self._answer is None or not self._answer.columns:
             raise ProgrammingError("there are no rows to fetch", hint="Execute a SELECT first.")
@@ -185,7 +245,11 @@ def _check_statement(operation: object, parameters: object) -> None:
         raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
 
 
+def _code(column: OutputColumn) -> TypeCode:
+    return TypeCode(column.type, column.spelling)
+
+
 def _described(column: OutputColumn) -> Description:
     type_ = column.type
     precision, scale = (None, None) if type_ is None else (type_.precision, type_.scale)
-    return column.name, type_, None, None, precision, scale, None
+    return column.name, _code(column), None, None, precision, scale, None

@@ -1,4 +1,4 @@
-"""Released rows as tables of other libraries, with exact types: Arrow and pandas, where they are installed."""
+"""Released rows as tables of other libraries, with exact types: Arrow, pandas, polars, where they are installed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpsql.display.formats import unique_names
 from dpsql.errors import DataError, InterfaceError
-from dpsql.session import CellError
+from dpsql.figures import CellError
 from dpsql.types import DOUBLE, Kind, Type
 
 if TYPE_CHECKING:
     import pandas
+    import polars
     import pyarrow
 
 
@@ -141,3 +143,46 @@ def _dtype(type_: Type | None, values: list[Any]) -> str | None:
 
 
 _NULLABLE = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"}
+
+
+# --- polars ----------------------------------------------------------------------------------------------------------
+
+
+def to_polars(frame: Frame) -> polars.DataFrame:
+    """A name that is there twice gets a number, since polars holds each once."""
+    library = _optional("polars", "polars")
+    names = unique_names(frame.names)
+    columns = enumerate(frame.types)
+    table: polars.DataFrame = library.DataFrame(
+        [_polars_series(library, names[place], type_, frame.values(place)) for place, type_ in columns]
+    )
+    return table
+
+
+def _polars_series(polars: Any, name: str, type_: Type | None, values: list[Any]) -> Any:
+    if type_ is None:
+        return polars.Series(name, values)
+    if type_.kind is Kind.UUID:
+        values = [None if value is None else str(value) for value in values]
+    return polars.Series(name, values, dtype=_polars_type(polars, type_))
+
+
+def _polars_type(polars: Any, type_: Type) -> Any:
+    match type_.kind:
+        case Kind.DECIMAL:
+            return polars.Decimal(type_.precision, type_.scale)
+        case Kind.TIMESTAMP:
+            return polars.Datetime("us")
+        case Kind.TIMESTAMPTZ:
+            return polars.Datetime("us", "UTC")
+        case Kind.INTERVAL:
+            return polars.Duration("us")
+        case kind:
+            return getattr(polars, _POLARS[kind])
+
+
+_POLARS = {
+    Kind.BOOLEAN: "Boolean", Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64",
+    Kind.HUGEINT: "Int128", Kind.REAL: "Float32", Kind.DOUBLE: "Float64", Kind.TEXT: "String", Kind.UUID: "String",
+    Kind.DATE: "Date", Kind.TIME: "Time",
+}  # fmt: skip

@@ -58,7 +58,7 @@ def take(cursor: Cursor) -> Shown:
     errors = cursor.errors if described else []
     return Shown(
         tuple(column[0] for column in described),
-        tuple(column[1] for column in described),
+        tuple(column[1].type for column in described),
         cursor.fetchall() if described else [],
         errors,
         cursor.notices,

@@ -22,15 +22,16 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 20  # the format needs 6
 _NULL = "tag:yaml.org,2002:null"
 
+_DATA = (".parquet", ".csv", ".tsv", ".duckdb", ".db", ".arrow", ".feather", ".xlsx", ".ndjson", ".gz")
 _START = 'Start with "dpsql: 1", then the keys privacy and tables; docs/schema.md shows a whole schema.'
 
 
 def load_schema(path: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
     """Read, check and resolve a schema file; `env` is where ${NAME} in engine, ledger and source is looked up."""
-    return read_schema(read_text(str(path)), path, env)
+    return schema_of(read_text(str(path)), path, env)
 
 
-def read_schema(text: str, path: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
+def schema_of(text: str, path: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
     """What `load_schema` would make of a file with this text."""
     file = str(path)
     return build_schema(At(file, "", parse_document(text, file), 1), Path(os.path.abspath(file)), env)
@@ -66,11 +67,16 @@ def read_text(file: str) -> str:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise complaint(file, None, "there is no such file", _similar_file(Path(file))) from None
+    except IsADirectoryError:
+        raise complaint(file, None, "is a folder, not a schema", _file_inside(Path(file))) from None
     except OSError as error:
         reason = (error.strerror or "it is not a file").lower()
         raise complaint(file, None, f"cannot be read: {reason}", "Give the path of a YAML file.") from None
     except ValueError:  # a NUL in the path
         raise complaint(quoted(file), None, "is not a path", "Give the path of a YAML file.") from None
+    if Path(file).suffix.lower() in _DATA or data.startswith((b"PAR1", b"SQLite format 3")) or data[8:12] == b"DUCK":
+        hint = f"Draft a schema with 'dpsql init {file}', and open that."
+        raise complaint(file, None, "holds data: it is not a schema", hint)
     if len(data) > MAX_BYTES:
         raise complaint(file, None, "is larger than 1 MiB", "A schema describes tables; data belongs in other files.")
     try:
@@ -87,6 +93,14 @@ def _similar_file(path: Path) -> str:
         return "Give the path of a YAML file."
     near = closest(path.name, sorted(names))
     return f'Did you mean "{path.parent / near}"?' if near else "Give the path of a YAML file."
+
+
+def _file_inside(folder: Path) -> str:
+    try:
+        names = sorted(found.name for found in folder.iterdir() if found.suffix in (".yaml", ".yml"))
+    except OSError:
+        names = []
+    return f'Did you mean "{folder / names[0]}"?' if names else "Give the path of a YAML file."
 
 
 class _Refused(Exception):

@@ -343,8 +343,19 @@ def test_a_missing_file_suggests_its_neighbor(tmp_path: Path) -> None:
     error = refusal(tmp_path / "clinik.yaml")
     assert "there is no such file" in error.message
     assert "clinic.yaml" in (error.hint or "")
-    assert "cannot be read" in refusal(tmp_path).message
+    error = refusal(tmp_path)
+    assert "is a folder" in error.message and "clinic.yaml" in (error.hint or "")
     assert "there is no such file" in refusal(tmp_path / "none" / "x.yaml").message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("visits.csv", b"a,b\n"), ("visits", b"PAR1\x00"), ("h.duckdb", b""), ("x", b"\0" * 8 + b"DUCK\0")],
+)
+def test_data_in_the_place_of_a_schema(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    error = refusal(tmp_path / name)
+    assert "holds data" in error.message and f"dpsql init {tmp_path / name}" in (error.hint or "")
 
 
 def test_a_longer_circle_is_found(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""An answer as one value: rows with their errors, ready for a notebook, a data frame or a chart."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
+from dpsql.dbapi.values import TypeCode
+from dpsql.display.html import html_table
+from dpsql.display.layout import Layout
+from dpsql.display.plot import draw
+from dpsql.display.screen import terminal_width
+from dpsql.display.table import table_lines
+from dpsql.errors import ProgrammingError
+from dpsql.figures import CellError, Charge
+from dpsql.session import Receipt
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Row = tuple[Any, ...]
+
+MOST_SHOWN = 100
+"""Rows that are shown of an answer; all of them are in `rows`."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Answer:
+    """What came back from a statement. Iterate over its rows, or take them as a data frame or a chart.
+
+    In a notebook, and where it is printed, it is a table with error bars: ± is half of a 95 % interval.
+    """
+
+    columns: tuple[str, ...]
+    """The names of the columns."""
+    types: tuple[TypeCode, ...]
+    """Their types: each equals the names of its SQL type, and `dpsql.NUMBER` and the like."""
+    rows: list[Row]
+    """The released rows."""
+    errors: list[tuple[CellError | None, ...]]
+    """For each row, and each column in it: standard error and 95 % interval, or None where no noise is known."""
+    loss: Charge
+    """What the statement was charged; nothing, and false, where all of it was paid for before."""
+    notices: tuple[str, ...]
+    """What there is to say about the answer, for people."""
+    receipts: tuple[Receipt, ...]
+    """The entries of the account by which the releases were paid, now or before; keep them."""
+    command: str
+    """SELECT for a query, or else the command's word: SET, SHOW, EXPLAIN…"""
+    left: str | None
+    """What was left of the budget after it, for people; None where no private rows were read."""
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def scalar(self) -> Any:
+        """The only value of an answer that has one row and one column."""
+        if len(self.rows) != 1 or len(self.columns) != 1:
+            shape = f"{len(self.rows)} by {len(self.columns)}"
+            raise ProgrammingError(f"the answer has not one value, but {shape}", hint="Look at its rows.")
+        return self.rows[0][0]
+
+    def df(self, *, errors: bool = False) -> pandas.DataFrame:
+        """As a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        return to_pandas(self._frame(errors))
+
+    def pl(self, *, errors: bool = False) -> polars.DataFrame:
+        """As a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        return to_polars(self._frame(errors))
+
+    def arrow(self, *, errors: bool = False) -> pyarrow.Table:
+        """As an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        return to_arrow(self._frame(errors))
+
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | Sequence[str] | None = None,
+        *,
+        kind: Literal["bar", "line"] | None = None,
+        library: Literal["matplotlib", "altair"] = "matplotlib",
+        ax: Any = None,
+    ) -> Any:
+        """A chart with 95 % error bars: matplotlib's Axes (on `ax`, if given), or altair's Chart.
+
+        `x` is the first key, `y` all noisy columns, unless they are named; other keys become series. Keys that are
+        times or numbers make lines, others bars, unless `kind` says so.
+        """
+        self._require()
+        names = None if y is None else [y] if isinstance(y, str) else list(y)
+        return draw(self.columns, self.rows, self.errors, x, names, kind, library, ax)
+
+    def __repr__(self) -> str:
+        if not self.columns:
+            return self.command
+        if self.columns == ("QUERY PLAN",):
+            return "\n".join(str(line) for (line,) in self.rows)
+        width = terminal_width(sys.stdout)
+        layout = Layout(width, "off" if width is None else "auto")
+        shown, bars = self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN]
+        return "\n".join([*table_lines(self.columns, shown, bars, layout), *self._beneath()])
+
+    def _repr_html_(self) -> str:
+        if self.columns in ((), ("QUERY PLAN",)):
+            return html_table((), (), (), repr(self).splitlines())
+        return html_table(self.columns, self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN], self._beneath())
+
+    def _beneath(self) -> list[str]:
+        """The lines below the table."""
+        barred = any(bar is not None for bars in self.errors for bar in bars)
+        rows = "1 row" if len(self.rows) == 1 else f"{len(self.rows)} rows"
+        some = f", the first {MOST_SHOWN} are shown" if len(self.rows) > MOST_SHOWN else ""
+        lines = [f"({rows}{some}{', ± 95 % intervals' if barred else ''})"]
+        lines += [] if self.left is None else [f"charged: {self.loss}", f"left of {self.left}"]
+        return lines + [f"NOTICE:  {notice}" for notice in self.notices]
+
+    def _frame(self, errors: bool) -> Frame:
+        self._require()
+        frame = Frame(self.columns, tuple(code.type for code in self.types), self.rows)
+        return with_errors(frame, self.errors) if errors else frame
+
+    def _require(self) -> None:
+        if not self.columns:
+            raise ProgrammingError(f"{self.command} has no rows", hint="Ask a SELECT.")
