@@ -1,0 +1,46 @@
+"""Words of SQL that the prompt knows: for colours and for completion."""
+
+from __future__ import annotations
+
+STATEMENTS = (
+    "SELECT", "WITH", "EXPLAIN", "DESCRIBE", "SHOW", "SET", "RESET", "BEGIN", "COMMIT", "ROLLBACK", "VALUES",
+)  # fmt: skip
+"""How a statement may begin."""
+
+CLAUSES = (
+    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "WINDOW", "ORDER BY", "LIMIT", "OFFSET", "UNION ALL",
+    "UNION", "INTERSECT", "EXCEPT", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN",
+    "NATURAL JOIN", "LATERAL", "ON", "USING", "AS",
+)  # fmt: skip
+"""What may follow what is whole."""
+
+INSIDE = (
+    "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "SIMILAR TO", "IS NULL", "IS NOT NULL", "IS DISTINCT FROM",
+    "CASE", "WHEN", "THEN", "ELSE", "END", "DISTINCT", "EXISTS", "NULL", "TRUE", "FALSE", "CAST", "INTERVAL", "DATE",
+    "TIMESTAMP", "FILTER", "WITHIN GROUP", "OVER", "PARTITION BY", "ASC", "DESC", "NULLS FIRST", "NULLS LAST", "ALL",
+    "ROLLUP", "CUBE", "GROUPING SETS", "CURRENT_DATE", "CURRENT_TIMESTAMP", "AT TIME ZONE", "EXTRACT", "ROWS BETWEEN",
+    "UNBOUNDED PRECEDING", "CURRENT ROW",
+)  # fmt: skip
+"""What may stand in an expression."""
+
+OTHERS = (
+    "RECURSIVE", "MATERIALIZED", "OUTER", "PRECEDING", "FOLLOWING", "RANGE", "GROUPS", "ESCAPE", "SYMMETRIC", "UNKNOWN",
+    "ANY", "SOME", "FETCH", "NEXT", "ONLY", "TIES", "PIVOT", "UNPIVOT", "DIFFERENTIAL_PRIVACY", "OPTIONS", "TABLES",
+    "BUDGET", "LOCAL", "SESSION", "SAVEPOINT", "RELEASE", "TRANSACTION", "START", "WORK", "DISCARD", "ANALYZE",
+    "VERBOSE", "TO", "DEFAULT", "SUMMARIZE", "COLLATE", "EXCLUDE",
+)  # fmt: skip
+
+TYPES = frozenset(
+    {"boolean", "bool", "smallint", "int2", "integer", "int", "int4", "bigint", "int8", "hugeint", "decimal", "numeric",
+     "real", "float4", "float", "double", "float8", "text", "varchar", "char", "date", "timestamp", "timestamptz",
+     "datetime", "time", "interval", "uuid"}
+)  # fmt: skip
+
+KEYWORDS = frozenset(
+    word.lower() for phrase in (*STATEMENTS, *CLAUSES, *INSIDE, *OTHERS) for word in phrase.split()
+) - {"row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next", "date",
+     "timestamp", "interval"}  # fmt: skip
+"""Those that are seldom a column's name."""
+
+LIKE_FUNCTIONS = frozenset({"left", "right", "extract", "cast", "exclude", "replace"})
+"""Words that are functions where a parenthesis follows."""
