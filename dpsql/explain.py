@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpsql.accuracy import noise_in, spread
 from dpsql.calibrate import Calibrated, NoisyBundle
 from dpsql.compiled import Compiled, ReleaseStep
-from dpsql.figures import short_up
+from dpsql.figures import Printed, short_up
 from dpsql.ledger.how_many import MANY
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.choice import rank_error
@@ -90,7 +90,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Printed):
     """At most this is charged; what was paid for and stored before is free. Of a pilot, what follows comes on top."""
 
     releases: tuple[ExplainedRelease, ...]

@@ -9,10 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from html import escape
+from typing import Any
 
 _UP = Context(prec=3, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _CUT = Context(prec=12, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _DOWN = Context(prec=3, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+class Printed:
+    """What reads best as its text: notebooks show that, and not its fields."""
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="tex2jax_ignore mathjax_ignore">{escape(str(self))}</pre>'
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def __init_subclass__(cls) -> None:
+        setattr(cls, "_repr_pretty_", Printed._repr_pretty_)  # noqa: B010  (IPython prefers a class's own __repr__)
 
 
 @dataclass(frozen=True)
@@ -25,7 +40,7 @@ class CellError:
 
 
 @dataclass(frozen=True)
-class Charge:
+class Charge(Printed):
     """The loss of one statement; all zero, and false, where its releases were paid for before.
 
     In total it is (`epsilon`, `delta`) differential privacy at most. The ledger adds up `rho` and

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from dpsql.figures import short_down, short_left, short_up
+from dpsql.figures import Printed, short_down, short_left, short_up
 from dpsql.privacy.filters import Composition, Cost, Limits, Spent, admit, limits
 
 
@@ -53,7 +53,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Balance:
+class Balance(Printed):
     """One account's own figures.
 
     `pure_epsilon` is the sum of the pure losses, None once a loss was not pure. `spent_epsilon` is all

@@ -1,0 +1,165 @@
+"""Magics for IPython and Jupyter, after `%load_ext dpsql`:
+
+    %dpsql clinic.yaml --user ana --epsilon 0.5     connect; %dpsql connection takes an open one
+    %dpsql                                          what is left of the budget
+    answer = %dpsql SELECT COUNT(*) FROM visits     one line of SQL
+
+    %%dpsql answer << --epsilon 0.1                 a statement; the answer is kept in a variable, or shown
+    SELECT ward, COUNT(*) FROM visits GROUP BY ward
+
+`--explain` tells what the statement would cost, for free; `--params values` takes its parameters from a variable. An
+error is shown with a caret below the statement and without a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from dpsql.dbapi.answer import Answer
+from dpsql.dbapi.connection import Connection, connect
+from dpsql.errors import Error, InterfaceError
+from dpsql.session import Balance, Explanation
+
+_USAGE = "Write for example: %dpsql clinic.yaml --user ana"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext dpsql` calls: it gives the shell %dpsql and %%dpsql."""
+    shell.register_magic_function(Magic(shell).run, magic_kind="line_cell", magic_name="dpsql")
+
+
+class _Options(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InterfaceError(message, hint=_USAGE)
+
+
+def _options() -> _Options:
+    parser = _Options(prog="%dpsql", add_help=False, allow_abbrev=False)
+    parser.add_argument("where", nargs="?")
+    for name in ("--user", "--epsilon", "--delta", "--params"):
+        parser.add_argument(name)
+    parser.add_argument("--explain", action="store_true")
+    return parser
+
+
+class Magic:
+    """The connection of a notebook, and what is asked of it."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._connection: Connection | None = None
+        self._own = False  # whether it was opened here
+
+    def run(self, line: str, cell: str | None = None) -> Answer | Explanation | Balance | None:
+        """Ask in SQL with differential privacy.
+
+        %dpsql SCHEMA [--user NAME] [--epsilon E] [--delta D] connects, %dpsql alone tells what is left, and
+        %%dpsql [VARIABLE <<] [--epsilon E] [--delta D] [--explain] [--params NAME] asks the statement in the cell.
+        """
+        try:
+            if cell is not None:
+                return self._cell(line, cell)
+            return self._sql(line) if _is_sql(line) else self._line(line)
+        except Error as error:
+            lines = [f"ERROR:  {error}"]
+            setattr(error, "_render_traceback_", lambda: lines)  # noqa: B010  (IPython shows this in its place)
+            raise
+
+    def _line(self, line: str) -> Balance | None:
+        given = _options().parse_args(_split(line))
+        if given.where is None:
+            return self._open().budget()
+        if given.explain or given.params:
+            raise InterfaceError("--explain and --params are for a statement", hint="Put it in a cell of %%dpsql.")
+        self._connect(given)
+        return None
+
+    def _sql(self, line: str) -> Answer:
+        return self._open().sql(line.strip().rstrip(";"))
+
+    def _cell(self, line: str, cell: str) -> Answer | Explanation | None:
+        name, options = _assigned(line)
+        given = _options().parse_args(_split(options))
+        if given.where is not None or given.user is not None:
+            self._connect(given)
+        parameters = self._parameters(given.params)
+        statement = cell.strip().rstrip(";")
+        with self._settings(epsilon=given.epsilon, delta=given.delta) as connection:
+            asked = connection.explain if given.explain else connection.sql
+            answer: Answer | Explanation = asked(statement, parameters)
+        if name is None:
+            return answer
+        self._shell.push({name: answer})
+        return None
+
+    def _connect(self, given: argparse.Namespace) -> None:
+        """To a variable that holds a connection, or else to a path or URL."""
+        found = self._shell.user_ns.get(given.where)
+        if isinstance(found, Connection):
+            self._use(found, own=False)
+            return
+        if given.where is None:
+            raise InterfaceError("--user is for a connection that is opened", hint=_USAGE)
+        where = found if isinstance(found, dict) else given.where
+        settings = {name: getattr(given, name) for name in ("epsilon", "delta") if getattr(given, name) is not None}
+        self._use(connect(where, given.user, **settings), own=True)
+
+    def _use(self, connection: Connection, own: bool) -> None:
+        if self._own and self._connection is not None and self._connection is not connection:
+            self._connection.close()
+        self._connection, self._own = connection, own
+
+    def _open(self) -> Connection:
+        if self._connection is None:
+            raise InterfaceError("there is no connection", hint=_USAGE)
+        return self._connection
+
+    @contextmanager
+    def _settings(self, **given: str | None) -> Iterator[Connection]:
+        """The connection, with settings for one statement."""
+        connection = self._open()
+        asked = {name: value for name, value in given.items() if value is not None}
+        before = {name: connection.sql(f"SHOW {name}").scalar() for name in asked}
+        try:
+            for name, value in asked.items():
+                connection.sql(f"SET {name} = ?", [value])
+            yield connection
+        finally:
+            for name, value in before.items():
+                connection.sql(f"SET {name} = ?", [value])
+
+    def _parameters(self, name: str | None) -> Sequence[Any]:
+        if name is None:
+            return ()
+        if name not in self._shell.user_ns:
+            raise InterfaceError(f'there is no variable "{name}"', hint="It holds a sequence, one value for each ?.")
+        value: Sequence[Any] = self._shell.user_ns[name]
+        return value
+
+
+def _is_sql(line: str) -> bool:
+    """A word and more behind it that is no option: a path or a variable stands alone, or before options."""
+    first, _, rest = line.strip().partition(" ")
+    return first.isalpha() and bool(rest.strip()) and not rest.strip().startswith("--")
+
+
+def _assigned(line: str) -> tuple[str | None, str]:
+    """The variable before <<, and the options on either side of it."""
+    if "<<" not in line:
+        return None, line
+    before, _, after = line.partition("<<")
+    words = before.split()
+    if not words or not words[-1].isidentifier():
+        raise InterfaceError("the name of a variable stands before <<", hint="For example: %%dpsql answer <<")
+    return words[-1], " ".join([*words[:-1], after])
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise InterfaceError("a quote is not closed", hint=_USAGE) from None
