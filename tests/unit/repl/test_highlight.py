@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dpsql.repl import highlight as module
 from dpsql.repl.highlight import STYLES, highlight
-
-from .test_statements import typed
+from tests.support.typed import typed
 
 
 def styles(text):

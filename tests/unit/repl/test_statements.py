@@ -4,11 +4,11 @@ import doctest
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from dpsql.repl import statements
 from dpsql.repl.lex import Kind, tokens
 from dpsql.repl.statements import Backslash, Statement, is_complete, pieces
+from tests.support.typed import typed
 
 
 def split(text):
@@ -64,10 +64,6 @@ def test_where_pieces_begin():
     text = "  SELECT 1;\n \\d visits\n -- a\nSELECT"
     assert [text[piece.start :][:6] for piece in pieces(text)] == ["SELECT", "\\d vis", "-- a\nS"]
     assert pieces(text)[1] == Backslash("\\d visits", 13) and isinstance(pieces(text)[2], Statement)
-
-
-PARTS = ["'", '"', "$$", "$a$", "/*", "*/", "--", "\n", ";", "\\", "E'", " ", "a", "1", ".", "é", "\x00", "?", "$1"]
-typed = st.one_of(st.text(), st.lists(st.sampled_from(PARTS)).map("".join))
 
 
 @given(typed)
