@@ -128,7 +128,7 @@ def fish(places: Sequence[Place]) -> str:
         Takes.TEXT: "-x",
         Takes.FILE: "-rF",
         Takes.FOLDER: "-x -a '(__fish_complete_directories)'",
-        Takes.SCHEMA: "-x -a '(__fish_complete_suffix .yaml .yml)'",
+        Takes.SCHEMA: "-x -a '(__dpsql_schemas)'",
         Takes.USER: "-x -a '(__dpsql_users)'",
         Takes.COMMAND: f"-x -a {_quoted(' '.join(places[0].below))}",
     }
@@ -174,6 +174,16 @@ function __dpsql_at
     set -l found (__dpsql_path)
     test "$found[1]" = "$argv[1]"; or return 1
     test (count $argv) -lt 2; or test "$found[2]" = "$argv[2]"
+end
+function __dpsql_schemas
+    for path in (commandline -ct)*
+        switch $path
+            case '*.yaml' '*.yml'
+                echo $path
+            case '*'
+                test -d $path; and echo $path/
+        end
+    end
 end
 function __dpsql_users
     for word in (commandline -opc)

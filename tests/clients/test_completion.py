@@ -1,0 +1,140 @@
+"""`dpsql completion` in real shells: what a person gets who types a part of a word and presses Tab."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# What is typed, and what of the offered words must be there; those after None must not.
+OFFERED = [
+    ("dpsql que", ["query"]),
+    ("dpsql answers ", ["list", "export", "drop", None, "query", "clinic.yaml"]),
+    ("dpsql ", ["query", "explain", "user", "clinic.yaml", None, "notes.txt", "list"]),
+    ("dpsql query ", ["clinic.yaml", "folder", None, "notes.txt", "explain"]),
+    ("dpsql query clinic.yaml --f", ["--file", "--format", None, "--user"]),
+    ("dpsql clinic.yaml --con", ["--confirm"]),
+    ("dpsql --csv cl", ["clinic.yaml"]),
+    ("dpsql clinic.yaml --format ", ["table", "csv", "json", None, "clinic.yaml"]),
+    ("dpsql query clinic.yaml --user ", ["ana", "bi", None, "clinic.yaml"]),
+    ("dpsql query --user ana cl", ["clinic.yaml"]),
+    ("dpsql account grant clinic.yaml ", ["ana", "bi", None, "clinic.yaml"]),
+    ("dpsql query clinic.yaml --file no", ["notes.txt"]),
+    ("dpsql completion ", ["bash", "zsh", "fish", None, "clinic.yaml"]),
+    ("dpsql help aud", ["audit"]),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completion")
+    shutil.copy(ROOT / "schemas" / "clinic.yaml", folder)
+    (folder / "notes.txt").write_text("")
+    (folder / "folder").mkdir()
+    program = folder / ".bin" / "dpsql"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m dpsql "$@"\n')
+    program.chmod(0o755)
+    for shell in ("bash", "zsh", "fish"):
+        (folder / f".{shell}").write_text(_run(folder, [str(program), "completion", shell]))
+    return folder
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    path = os.pathsep.join((str(folder / ".bin"), os.environ["PATH"]))
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(folder), "TERM": "dumb", "LANG": "C.UTF-8"}
+
+
+def _run(folder: Path, command: list[str]) -> str:
+    ran = subprocess.run(command, cwd=folder, env=_environment(folder), capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def _need(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not there")
+
+
+def _check(words: set[str], offered: list[str | None]) -> None:
+    none = offered.index(None) if None in offered else len(offered)
+    assert set(offered[:none]) <= words and not set(offered[none + 1 :]) & words, words
+
+
+def _id(value: object) -> str | None:
+    return value if isinstance(value, str) else ""
+
+
+@pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
+def test_bash_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
+    """By the function that Tab calls, with the words as readline cuts them."""
+    _need("bash")
+    words = line.split(" ")
+    script = 'source .bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dpsql; printf "%s\\n" "${COMPREPLY[@]}"'
+    _check(set(_run(folder, ["bash", "-c", script, "bash", *words]).split("\n")) - {""}, offered)
+
+
+@pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
+def test_fish_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
+    _need("fish")
+    out = _run(folder, ["fish", "--no-config", "-c", f"source .fish; complete -C {shlex.quote(line)}"])
+    _check({one.partition("\t")[0].rstrip("/") for one in out.splitlines()}, offered)
+
+
+# Stands in for zsh's own functions, which only work while a line is edited; what they are given is listed.
+ZSH = r"""
+compdef() { :; }
+compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -l -- "$@"; }
+_describe() { local name=${@[-1]}; print -l -- "${(@)${(@P)name}%%:*}"; }
+_files() {
+    case $1 in
+        -g) print -l -- ${~2}(N) *(N/) ;;
+        -/) print -l -- *(N/) ;;
+        *) print -l -- *(N) ;;
+    esac
+}
+source ./.zsh
+words=("$@"); CURRENT=$#words
+_dpsql
+"""
+
+
+@pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
+def test_zsh_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
+    _need("zsh")
+    found = set(_run(folder, ["zsh", "-f", "-c", ZSH, "zsh", *line.split(" ")]).split("\n")) - {""}
+    _check({one for one in found if one.startswith(line.split(" ")[-1])}, offered)
+
+
+def _zsh(folder: Path) -> pexpect.spawn[str]:
+    child = pexpect.spawn("zsh", ["-f", "-i"], cwd=folder, env=_environment(folder), encoding="utf-8", timeout=20,
+                          dimensions=(60, 100))  # fmt: skip
+    child.sendline("PS1='ready> '; autoload -Uz compinit && compinit -u -D; source ./.zsh; echo started")
+    child.expect("\nstarted")
+    child.expect("ready> ")
+    return child
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_tab_completes_the_word_that_is_typed(folder: Path, shell: str) -> None:
+    _need(shell)
+    if shell == "zsh":
+        child = _zsh(folder)
+    else:
+        child = pexpect.spawn(
+            "bash", ["--norc", "-i"], cwd=folder, env=_environment(folder), encoding="utf-8", timeout=20
+        )
+        child.sendline("PS1='ready> '; source ./.bash; echo started")
+        child.expect("\nstarted")
+        child.expect("ready> ")
+    child.send("dpsql comp\tz\t\r")  # two words of its own, each from its first letters
+    child.expect("#compdef dpsql", timeout=20)
+    child.close(force=True)
