@@ -89,10 +89,11 @@ def check_read(resolved: Resolved) -> None:
 
 def expand_sources(schema: Schema) -> dict[str, Source]:
     """Each table's source with its patterns turned into the files that are there now, in order of their names."""
-    return {table.name: _expand(table) for table in schema.tables}
+    return {table.name: expand_table(table) for table in schema.tables}
 
 
-def _expand(table: Table) -> Source:
+def expand_table(table: Table) -> Source:
+    """The table's source as it is read: an engine's table, or the files that its patterns match now."""
     if isinstance(table.source, EngineTable):
         return table.source
     found = {path for pattern in table.source.patterns for path in glob.glob(pattern, recursive=True)}

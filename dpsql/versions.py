@@ -79,7 +79,7 @@ def engine_for(resolved: Resolved) -> DuckDBEngine:
 def _check(schema: Schema, relations: Mapping[str, Source]) -> dict[str, object]:
     """The checks of SOUNDNESS 1.3 and 3, on all tables; the physical types of declared columns, and public values."""
     with DuckDBOwner(schema.engine) as owner:
-        physical = {table.name: _check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
+        physical = {table.name: check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
         public = {
             table.name: find_facts(table, relations[table.name], _parsed(physical[table.name]), owner.ask)
             for table in schema.tables
@@ -88,7 +88,8 @@ def _check(schema: Schema, relations: Mapping[str, Source]) -> dict[str, object]
     return {"physical": physical, "public": write_facts(public)}
 
 
-def _check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Source) -> dict[str, str]:
+def check_table(owner: DuckDBOwner, schema: Schema, table: Table, source: Source) -> dict[str, str]:
+    """Raises for the first thing that is not as declared."""
     physical = _physical(owner, table, source)
     for name, spelled in physical.items():
         _check_readable_type(table, name, spelled)

@@ -57,7 +57,9 @@ EDGES: dict[str, set[str]] = {
     "vocabulary": {"calibrate", "catalog", "functions", "settings"},
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
-    "owner": {"passwords", "schema", "engines", "ledger", "payers", "versions", "dataset"},  # the owner's alone
+    # What only the owner may do and see.
+    "owner": {"passwords", "schema", "engines", "ledger", "payers", "pins", "privacy", "versions", "dataset", "runs",
+              "session"},
     "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
@@ -201,6 +203,20 @@ def law_7_randomness_has_one_source(house: list[File]) -> Iterator[str]:
                     excused.remove(name)
                 else:
                     yield file.at(node, f"randomness outside of privacy/sampling.py: {name}")
+
+
+def law_7_noise_is_left_out_for_the_owner_alone(house: list[File]) -> Iterator[str]:
+    """What draws for a session is privacy/sampling.py; what draws nothing stands in owner/rehearsal.py, and no room but
+    the owner's takes it from there."""
+    for file in house:
+        if file.room in ("privacy", "verify") or file.name == "owner/rehearsal.py":  # verify has made-up rows only
+            continue
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.FunctionDef) and node.name in ("laplace", "gaussian"):
+                yield file.at(node, "noise comes from privacy/sampling.py")
+        for node, module in file.imports():
+            if file.room != "owner" and module.startswith("dpsql.owner.rehearsal"):
+                yield file.at(node, "only the owner rehearses")
 
 
 def law_9_nodes_are_frozen(house: list[File]) -> Iterator[str]:
@@ -417,6 +433,8 @@ PLANTED = [
     (law_7_randomness_has_one_source, "post/a.py", "import numpy as np\nx = np.random.default_rng()"),
     (law_7_randomness_has_one_source, "post/a.py", "from numpy.random import default_rng"),
     (law_7_randomness_has_one_source, "ledger/sqlite.py", "import os\nx = os.urandom\ny = os.urandom"),
+    (law_7_noise_is_left_out_for_the_owner_alone, "dbapi/a.py", "class Quiet:\n    def laplace(self, n, s): ..."),
+    (law_7_noise_is_left_out_for_the_owner_alone, "cli/a.py", "from dpsql.owner.rehearsal import Quiet"),
     (law_9_nodes_are_frozen, "plan/nodes.py", "@dataclass\nclass A:\n    x: int"),
     (law_9_nodes_are_frozen, "plan/nodes.py", "@dataclass(frozen=False)\nclass A:\n    x: int"),
     (law_9_nodes_are_frozen, "plan/nodes.py", "class A: pass"),

@@ -21,6 +21,7 @@ _COMMANDS = {
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
     "init": "dpsql.cli.init",
+    "check": "dpsql.cli.check",
     "budget": "dpsql.cli.budget",
     "audit": "dpsql.cli.audit",
     "answers": "dpsql.cli.answers",

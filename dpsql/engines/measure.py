@@ -43,6 +43,7 @@ class ColumnFacts:
     least: float | None = None
     largest: float | None = None
     longest: int | None = None
+    cents: int = 0  # of a float, values that are whole hundredths
 
 
 def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
@@ -59,7 +60,7 @@ def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[i
 
 
 def _figures(column: Column) -> list[str]:
-    """Eleven figures, in the order of `_facts`."""
+    """Twelve figures, in the order of `_facts`."""
     raw, typed = identifier(column.name), _typed(column)
     domain = column.domain
     number = _number(typed, domain.type)
@@ -82,16 +83,18 @@ def _figures(column: Column) -> list[str]:
         f"min({number})" if number else "NULL",
         f"max({number})" if number else "NULL",
         f"max(length({_cast(column)}))" if text else "NULL",
+        f"count_if(abs({typed} * 100 - round({typed} * 100)) < 1e-6)" if domain.type.is_float else "0",
     ]
 
 
 def _facts(row: Sequence[object]) -> ColumnFacts:
     present, fit, below, above, unlisted, too_long, distinct = (_whole(value) for value in row[:7])
     low, high = row[7] if isinstance(row[7], list) else (None, None)
-    least, largest, longest = row[8:]
+    least, largest, longest, cents = row[8:]
     return ColumnFacts(
         present, fit, below, above, unlisted, too_long, distinct,
         _float(low), _float(high), _float(least), _float(largest), None if longest is None else _whole(longest),
+        _whole(cents),
     )  # fmt: skip
 
 
@@ -242,10 +245,20 @@ def orphans(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Sour
 # --- what is true ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class TrueFigures:
+    """A group (as text; None without a key, or where it is NULL), its rows, and the sum and mean of a column."""
+
+    group: str | None
+    count: int
+    sum: float | None
+    mean: float | None
+
+
 def true_figures(
     ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], key: Column | None, value: Column | None
-) -> list[tuple[object, float | None, float | None, float | None]]:
-    """Group (as text; None without a key), COUNT(*), SUM and AVG of the rows that belong to a unit, before clipping."""
+) -> list[TrueFigures]:
+    """Of the rows that belong to a unit, before clipping: by the key, or all."""
     fields = {"k": f"CAST({_typed(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
     if value is not None:
         fields["v"] = _number(_typed(value), value.type) or "NULL"
@@ -253,4 +266,8 @@ def true_figures(
     held = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
     grouped = " GROUP BY k" if key else ""
     rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v) FROM ({owned}){held}{grouped}")
-    return [(row[0], _float(row[1]), _float(row[2]), _float(row[3])) for row in rows]
+    return [TrueFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3])) for row in rows]
+
+
+def _group(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -146,6 +146,15 @@ def norms_to_try(histogram: Mapping[int, int]) -> Iterator[int]:
     yield most
 
 
+def norms_shown(histogram: Mapping[int, int], own: int, noise: float | None) -> list[int]:
+    """Norms worth a look beside the declared one: the medians of units, those of nearly all, and the best."""
+    shares = (Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), Fraction(99, 100), Fraction(999, 1000))
+    found = {rank(histogram, share) for share in shares} | {max(histogram, default=1)}
+    if noise is not None:
+        found.add(best_norm(histogram, noise))
+    return sorted(found - {own})
+
+
 def best_norm(histogram: Mapping[int, int], noise: float) -> int:
     """The norm at which COUNT(*) over all rows is wrong by least: what is lost, and 95 % noise of `noise` rows a unit
     of norm."""

@@ -1,0 +1,281 @@
+"""What an owner could set better, each with its reason. What was read from the data says so: it is not private then."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from dpsql.engines.measure import Ask, ColumnFacts, common_values
+from dpsql.figures import short_up
+from dpsql.owner.proposals import (
+    LEAST_ROWS,
+    MOST_VALUES,
+    nice_up,
+    propose_bounds,
+    propose_length,
+)
+from dpsql.owner.report import Finding, Level, TableReport
+from dpsql.owner.yaml_text import number, scalar
+from dpsql.schema.domain import EPOCH
+from dpsql.schema.literals import read_bound
+from dpsql.schema.model import Analyst, Column, ForeignUnit, Group, Schema, Source, Table
+from dpsql.types import Kind
+
+ROWS = 20
+"""The norm that is tried where none is declared."""
+GROUPS = 10
+"""And the keys of a unit."""
+A_FEW, MANY = 0.01, 0.1
+"""Shares of rows: above A_FEW a better setting is proposed, above MANY it should be mended."""
+WIDER = 3
+"""Bounds that are so many times as wide as the data's make so much more noise than is needed."""
+
+Values = tuple[tuple[str, ...], int] | None
+
+
+# --- the schema alone ------------------------------------------------------------------------------------------------
+
+
+def of_schema(schema: Schema) -> Iterator[Finding]:
+    yield from _budgets(schema)
+    yield from _undeclared(schema)
+    if schema.privacy.policy.largest_epsilon is None and all(a.policy.largest_epsilon is None for a in schema.analysts):
+        most = schema.privacy.query.epsilon * 5
+        if most < schema.privacy.budget.epsilon:
+            what = "is not declared: one statement may spend a whole budget, by a slip of the pen"
+            yield Finding(Level.BETTER, "privacy.largest_query", what, f"largest_query: {{epsilon: {short_up(most)}}}")
+    times = [f"{t.name}.{c.name}" for t in schema.tables if not t.public for c in t.columns if _could_snap(c)]
+    if times:
+        listed = ", ".join(times[:4]) + (" …" if len(times) > 4 else "")
+        what = f"of {listed}: a dashboard that sends the current time asks, and pays, anew each time"
+        yield Finding(Level.BETTER, "snap", what, "snap: 1 hour")
+
+
+def _undeclared(schema: Schema) -> Iterator[Finding]:
+    several = any(not _one_row(table) for table in schema.tables if not table.public)
+    declared = schema.privacy.contributions
+    if declared.rows is None and several and schema.privacy.unit != "row":
+        what = "is not declared: questions about units with several rows are refused"
+        yield Finding(Level.MEND, "privacy.contributions.rows", what, f"rows: {ROWS}")
+    if declared.groups is None and several and schema.privacy.unit != "row":
+        what = "is not declared: groups by undeclared keys are refused"
+        yield Finding(Level.MEND, "privacy.contributions.groups", what, f"groups: {GROUPS}")
+
+
+def _one_row(table: Table) -> bool:
+    column = getattr(table.unit, "column", None)
+    return column is not None and table.is_unique(column)
+
+
+def _could_snap(column: Column) -> bool:
+    return column.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and column.snap is None
+
+
+def _budgets(schema: Schema) -> Iterator[Finding]:
+    """Accounts that the dataset's pays for: together they may be promised more than there is."""
+    everyone: tuple[Group | Analyst, ...] = (*schema.groups, *schema.analysts)
+    top = [one for one in everyone if one.parent is None]
+    promised = sum((one.budget.epsilon for one in top), Fraction(0))
+    if promised > schema.privacy.budget.epsilon:
+        what = (
+            f"together the accounts are promised epsilon {short_up(promised)}, and the dataset has "
+            f"{short_up(schema.privacy.budget.epsilon)}: who asks last may be refused with budget left"
+        )
+        yield Finding(Level.BETTER, "analysts", what)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def of_columns(
+    schema: Schema,
+    table: Table,
+    facts: Mapping[str, ColumnFacts],
+    rows: int,
+    values_of: Callable[[Table, Column], Values],
+) -> Iterator[Finding]:
+    ids = schema.id_columns(table) | {name for key in table.unique for name in key}
+    for column in table.columns:
+        known = facts[column.name]
+        where = f"tables.{table.name}.{column.name}"
+        unfit = known.present - known.fit - known.too_long
+        if rows and unfit / rows > A_FEW:
+            yield Finding(_level(unfit / rows), where, f"{_percent(unfit / rows)} of the rows hold no {column.type}")
+        if column.name in ids or not known.fit:
+            continue
+        if column.domain.values is not None:
+            yield from _of_listed(column, known, rows, where)
+        elif column.type.is_number or column.type.is_time:
+            yield from _of_numbers(column, known, where)
+        elif column.type.kind is Kind.TEXT:
+            yield from _of_text(table, column, known, rows, where, values_of)
+
+
+def _level(share: float) -> Level:
+    return Level.MEND if share > MANY else Level.BETTER
+
+
+def _of_listed(column: Column, known: ColumnFacts, rows: int, where: str) -> Iterator[Finding]:
+    unlisted, null = known.unlisted / rows, (rows - known.fit) / rows
+    if unlisted > A_FEW:
+        what = f"{_percent(unlisted)} of the rows hold values that are not declared; they count as NULL"
+        yield Finding(_level(unlisted), where, what, "values: … with those that are missing")
+    if null + unlisted > A_FEW and not column.null_group:
+        what = f"{_percent(null + unlisted)} of the rows are NULL here, and in no group"
+        yield Finding(Level.BETTER, where, what, "nullable: true")
+
+
+def _of_numbers(column: Column, known: ColumnFacts, where: str) -> Iterator[Finding]:
+    proposed = propose_bounds(known, column.type)
+    text = None if proposed is None else f"bounds: [{number(proposed[0])}, {number(proposed[1])}]"
+    if not column.domain.bounded:
+        what = "has no bounds: groups by time are found privately" if column.type.is_time else (
+            "has no bounds: SUM and AVG need CLIP(x, low, high)"
+        )  # fmt: skip
+        yield Finding(Level.BETTER, where, what, text, from_data=text is not None)
+        return
+    clipped = (known.below + known.above) / known.fit
+    if clipped > A_FEW:
+        what = f"the bounds clip {_percent(clipped)} of the values"
+        yield Finding(_level(clipped), where, what, text, from_data=text is not None)
+    elif proposed is not None and column.type.is_number and _too_wide(column, proposed):
+        what = "the bounds are far wider than the data: sums have more noise than they need"
+        yield Finding(Level.BETTER, where, what, text, from_data=True)
+    if column.type.is_float and column.grid is None and known.cents == known.fit:
+        what = "all values are whole hundredths: sums are then exact before the noise"
+        yield Finding(Level.BETTER, where, what, "grid: 0.01", from_data=True)
+
+
+def _too_wide(column: Column, proposed: tuple[str, str]) -> bool:
+    """By what noise follows: the largest value that a row may have."""
+    low, high = (read_bound(text, column.type) for text in proposed)
+    if low is None or high is None:
+        return False
+    own = max(abs(bound) for bound in column.domain.bounds)
+    needed = max(abs(low), abs(high))
+    return needed > 0 and own > WIDER * needed
+
+
+def _of_text(
+    table: Table,
+    column: Column,
+    known: ColumnFacts,
+    rows: int,
+    where: str,
+    values_of: Callable[[Table, Column], Values],
+) -> Iterator[Finding]:
+    too_long = known.too_long / rows
+    if too_long > A_FEW:
+        length = propose_length(known)
+        what = f"{_percent(too_long)} of the rows are longer than max_length, and count as NULL"
+        yield Finding(_level(too_long), where, what, f"max_length: {length}", from_data=True)
+    if known.distinct > 2 * MOST_VALUES:
+        return
+    values = values_of(table, column)
+    if values is not None and values[0]:
+        rare = f", and {values[1]} of fewer than {LEAST_ROWS} rows" if values[1] else ""
+        what = f"has few values{rare}: if everyone knows them, no group is hidden or paid for"
+        listed = f"values: [{', '.join(scalar(value) for value in values[0])}]"
+        yield Finding(Level.BETTER, where, what, listed, from_data=True)
+
+
+def listed(ask: Ask, source: Source, column: Column) -> Values:
+    return common_values(ask, source, column, LEAST_ROWS, MOST_VALUES)
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def of_contributions(table: Table, report: TableReport) -> Iterator[Finding]:
+    where = f"tables.{table.name}"
+    if report.rows and report.without_unit:
+        share = report.without_unit / report.rows
+        what = f"{_count(report.without_unit)} rows ({_percent(share)}) belong to no unit, and are in no answer"
+        yield Finding(Level.MEND if share > A_FEW else Level.BETTER, where, what)
+    if report.orphans and isinstance(table.unit, ForeignUnit):
+        what = f'{_count(report.orphans)} rows name a row of "{table.unit.table}" that is not there'
+        yield Finding(Level.MEND if report.orphans > A_FEW * report.rows else Level.BETTER, f"{where}.unit", what)
+    for key in report.keys:
+        if key.units_over > MANY / 2:
+            what = f"{_percent(key.units_over)} of the units have more keys of {key.column} than are counted"
+            yield Finding(Level.BETTER, "privacy.contributions.groups", what)
+        if key.rows_hidden > MANY:
+            hidden = f"{key.groups - key.shown} of {key.groups} groups with {_percent(key.rows_hidden)} of the rows"
+            what = f"{hidden} stay hidden at the default epsilon"
+            yield Finding(Level.BETTER, f"{where}.{key.column}", what)
+    for question in report.questions:
+        if question.lost is not None and abs(question.lost) > MANY:
+            what = f"{question.sql} loses {_percent(abs(question.lost))} to bounds and norm, whatever the noise"
+            yield Finding(Level.MEND, where, what)
+        elif question.noise is not None and question.noise > 0.5:
+            needed = f"; epsilon {question.epsilon:.3g} makes it 5 %" if question.epsilon else ""
+            what = f"{question.sql} is wrong by {_percent(question.noise)} at the default epsilon{needed}"
+            yield Finding(Level.BETTER, where, what)
+
+
+def of_tables(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Finding]:
+    units = max((report.units or 0 for report in reports), default=0)
+    delta = schema.privacy.budget.delta
+    if units and delta * units >= Fraction(1, 10):
+        what = f"delta is {short_up(delta)} with {_count(units)} units: it should be far below one in so many"
+        proposed = Fraction(1, 10 ** (len(str(units)) + 1))
+        yield Finding(Level.MEND, "privacy.budget", what, f"delta: {short_up(proposed)}", from_data=True)
+    yield from _norm(schema, [report for report in reports if report.norms])
+
+
+def _norm(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Finding]:
+    """One norm for all tables: that with the least error, summed over them as shares of their rows."""
+    own = schema.privacy.contributions.rows
+    if own is None or not reports:
+        return
+    tried: dict[int, float] = {}
+    for norm in {norm.rows for report in reports for norm in report.norms}:
+        tried[norm] = sum(_error(report, norm) for report in reports)
+    best = min(tried, key=lambda norm: (tried[norm], norm))
+    if tried[best] * 1.25 < tried[own]:
+        lost = max(report.norms[0].rows_lost for report in reports)
+        what = (
+            f"counts would be wrong by {_percent(tried[best] / len(reports))} instead of"
+            f" {_percent(tried[own] / len(reports))}, norm and noise together"
+        )
+        level = Level.MEND if lost > MANY else Level.BETTER
+        yield Finding(level, "privacy.contributions.rows", what, f"rows: {nice(best)}", from_data=True)
+
+
+def _error(report: TableReport, norm: int) -> float:
+    """Between norms that were worked out, the next larger one's loss and the noise in proportion."""
+    known = sorted(report.norms, key=lambda one: one.rows)
+    above = next((one for one in known if one.rows >= norm), known[-1])
+    noise = above.noise or 0.0
+    return above.rows_lost + noise * norm / above.rows
+
+
+def nice(norm: int) -> int:
+    """Small norms as they are, larger ones rounded up: a round number shows less of the data."""
+    return norm if norm < 10 else nice_up(norm) if nice_up(norm) <= norm * 1.3 else -(-norm // 5) * 5
+
+
+def times(column: Column) -> str:
+    lower, upper = column.domain.bounds
+    unit = dt.timedelta(days=1) if column.type.kind is Kind.DATE else dt.timedelta(microseconds=1)
+    return f"[{_moment(lower, unit)}, {_moment(upper, unit)}]"
+
+
+def _moment(value: Fraction, unit: dt.timedelta) -> str:
+    moment = EPOCH + int(value) * unit
+    return moment.date().isoformat() if moment.time() == dt.time() else moment.isoformat(" ", "minutes")
+
+
+def _percent(share: float) -> str:
+    """
+    >>> _percent(0.123), _percent(0.0004), _percent(0), _percent(3.2)
+    ('12.3 %', '0.04 %', '0 %', '320 %')
+    """
+    if share == 0:
+        return "0 %"
+    return f"{100 * share:.0f} %" if abs(share) >= 0.995 else f"{100 * share:.3g} %"
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"

@@ -1,0 +1,159 @@
+"""Typical questions about a table, as analysts would write them; and how wrong their answers would be."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import median
+
+from dpsql.engines.measure import TrueFigures
+from dpsql.errors import Error
+from dpsql.owner.report import QuestionReport
+from dpsql.schema.model import Column, Schema, Table
+from dpsql.session import Answer, Session
+from dpsql.types import Kind
+
+MOST_SUMS, MOST_KEYS, MOST_UNDECLARED = 3, 2, 4
+"""Columns of a table that are asked about."""
+GOOD = Fraction(1, 20)
+"""The error that an epsilon is told for."""
+_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
+_RESERVED = {
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "at", "authorization", "between", "binary",
+    "both", "by", "case", "cast", "check", "collate", "column", "constraint", "create", "cross", "current_date",
+    "current_role", "current_time", "current_timestamp", "current_user", "date", "day", "default", "deferrable",
+    "desc", "distinct", "do", "else", "end", "except", "exists", "false", "fetch", "filter", "for", "foreign",
+    "freeze", "from", "full", "glob", "grant", "group", "having", "hour", "ilike", "in", "initially", "inner",
+    "intersect", "interval", "into", "is", "isnull", "join", "key", "lateral", "leading", "left", "like", "limit",
+    "localtime", "localtimestamp", "map", "minute", "month", "natural", "not", "notnull", "null", "number",
+    "offset", "on", "only", "or", "order", "outer", "over", "overlaps", "placing", "primary", "qualify", "range",
+    "references", "returning", "right", "row", "rows", "second", "select", "session_user", "similar", "some",
+    "struct", "table", "tablesample", "then", "time", "timestamp", "to", "trailing", "true", "type", "union",
+    "unique", "unnest", "user", "using", "value", "values", "view", "when", "where", "window", "with", "year",
+}  # fmt: skip
+
+Truth = Callable[[Column | None, Column | None], list[TrueFigures]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """`measure` is what is asked of `value`, or of rows: "count", "sum" or "mean"."""
+
+    sql: str
+    measure: str
+    key: Column | None = None
+    value: Column | None = None
+
+
+def name_text(name: str) -> str:
+    """
+    >>> print(name_text("ward"), name_text("user"), name_text('My "Ward"'))
+    ward "user" "My ""Ward\"""
+    """
+    simple = _SIMPLE.fullmatch(name) and name not in _RESERVED
+    return name if simple else '"' + name.replace('"', '""') + '"'
+
+
+def summed(schema: Schema, table: Table) -> list[Column]:
+    """The columns that one would add up: bounded numbers that are no ids, the finer types first."""
+    ids = schema.id_columns(table) | {name for key in table.unique for name in key}
+    found = [c for c in table.columns if c.name not in ids and c.type.is_number and c.domain.bounded]
+    return sorted(found, key=lambda column: (column.type.is_integer, column.domain.values is not None))
+
+
+def declared_keys(schema: Schema, table: Table) -> list[Column]:
+    ids = schema.id_columns(table)
+    return [c for c in table.columns if c.name not in ids and c.domain.values is not None]
+
+
+def undeclared_keys(schema: Schema, table: Table) -> list[Column]:
+    """Text that one would group by: its groups are found by partition selection."""
+    ids = schema.id_columns(table) | {key[0] for key in table.unique if len(key) == 1}
+    return [c for c in table.columns if c.name not in ids and c.type.kind is Kind.TEXT and c.domain.values is None]
+
+
+def typical(schema: Schema, table: Table) -> Iterator[Question]:
+    name = name_text(table.name)
+    sums = summed(schema, table)[:MOST_SUMS]
+    keys = declared_keys(schema, table)[:MOST_KEYS]
+    yield Question(f"SELECT COUNT(*) FROM {name}", "count")
+    for column in sums:
+        yield Question(f"SELECT SUM({name_text(column.name)}) FROM {name}", "sum", value=column)
+        yield Question(f"SELECT AVG({name_text(column.name)}) FROM {name}", "mean", value=column)
+    for key in keys:
+        by = name_text(key.name)
+        yield Question(f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}", "count", key)
+    if keys and sums:
+        by, value = name_text(keys[0].name), name_text(sums[0].name)
+        yield Question(f"SELECT {by}, AVG({value}) FROM {name} GROUP BY {by}", "mean", keys[0], sums[0])
+
+
+def answer_question(session: Session, question: Question, truth: Truth) -> QuestionReport:
+    """The answer without noise against the truth, and the error bar that it would have."""
+    try:
+        answer = session.execute(question.sql)
+    except Error as error:
+        return QuestionReport(question.sql, None, None, None, None, None, error.message)
+    true = {_text(row.group): getattr(row, question.measure) for row in truth(question.key, question.value)}
+    cells = [_compared(true.get(group), value, half) for group, value, half in _cells(answer, question)]
+    known = [cell for cell in cells if cell is not None]
+    if not known:
+        return QuestionReport(question.sql, len(cells) if question.key else None, None, None, None, None)
+    middle = median(cell[0] for cell in known)
+    noise = [cell[2] for cell in known if cell[2] is not None]
+    relative = median(noise) if noise else None
+    return QuestionReport(
+        question.sql,
+        len(cells) if question.key else None,
+        middle,
+        median(cell[1] for cell in known),
+        relative,
+        None if relative is None else _epsilon(session, question, middle, relative),
+    )
+
+
+def _cells(answer: Answer, question: Question) -> Iterator[tuple[str | None, float | None, float | None]]:
+    """Group, value and half of its 95 % interval."""
+    for row, errors in zip(answer.rows, answer.errors, strict=True):
+        group = _text(row[0]) if question.key else None
+        bar = errors[-1]
+        value = row[-1]
+        half = None if bar is None or not math.isfinite(bar.stderr) else 1.96 * bar.stderr
+        yield group, None if value is None else float(value), half
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _compared(true: float | None, value: float | None, half: float | None) -> tuple[float, float, float | None] | None:
+    """The true value, what is lost of it, and the noise, the latter two as shares of it; None where it is zero."""
+    if true is None or true == 0 or value is None:
+        return None
+    return true, (true - value) / abs(true), None if half is None else half / abs(true)
+
+
+def _epsilon(session: Session, question: Question, true: float, noise: float) -> float | None:
+    """The least that makes the noise GOOD: of averages about, since their noise depends on counts."""
+    settings = session.settings.statement
+    if question.measure == "mean":
+        return float(settings.epsilon) * noise / float(GOOD)
+    most = Fraction(float(f"{abs(true) * float(GOOD):.3g}"))
+    try:
+        aimed = session.compiled(question.sql, settings=replace(settings, max_error=most))
+    except Error:
+        return None
+    return float(aimed.settings.epsilon)
+
+
+def hidden_groups(session: Session, table: Table, key: Column) -> tuple[set[str | None], int | None]:
+    """The groups of an undeclared key that would show without noise, and the units that one needs."""
+    by, name = name_text(key.name), name_text(table.name)
+    sql = f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}"
+    needed = session.explain(sql).releases[0].units_to_appear
+    return {_text(row[0]) for row in session.execute(sql).rows}, needed

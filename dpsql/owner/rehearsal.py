@@ -1,0 +1,82 @@
+"""Statements as analysts would ask them, without noise, charge or trace: the owner's rehearsal.
+
+Law: the ledger is a file in a folder of its own that is gone at the end, so nothing is charged to anyone and no data
+version is registered. No noise is drawn, so what comes back is exact: it is for whoever has the data, and for no door
+but the owner's command line.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql import versions
+from dpsql.dataset import Dataset, now_utc
+from dpsql.payers import ledger_of
+from dpsql.runs import Runs
+from dpsql.schema.keys import MAX_EPSILON
+from dpsql.schema.model import Answers, Budget, Contributions, Policy, Schema
+from dpsql.session import Session
+
+_AMPLE = Budget(Fraction(MAX_EPSILON), Fraction(999, 1000))
+
+Integers = npt.NDArray[np.int64]
+
+
+class Quiet:
+    """In the place of a sampler: every draw is nothing, every choice the best."""
+
+    def laplace(self, n: int, scale: Fraction) -> Integers:
+        return np.zeros(n, dtype=np.int64)
+
+    def gaussian(self, n: int, sigma: Fraction) -> Integers:
+        return np.zeros(n, dtype=np.int64)
+
+    def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        best: Integers = np.argmin(penalties, axis=1).astype(np.int64)
+        return best
+
+
+@contextmanager
+def rehearsal(schema: Schema, contributions: Contributions) -> Iterator[Session]:
+    """A session on the data as it is, with all checks of registering it made; they may raise.
+
+    The schema's own defaults count, with `contributions` in the place of what it may not declare.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpsql-check-") as folder:
+        tried = _apart(schema, Path(folder), contributions)
+        ledger = ledger_of(tried)
+        try:
+            now = now_utc()
+            resolved = versions.register(tried, ledger, now=now)
+            dataset = Dataset(resolved, versions.engine_for(resolved), ledger, Runs(ledger=ledger.identity))
+        except BaseException:
+            ledger.close()
+            raise
+        try:
+            session = Session(dataset, sampler=Quiet())
+            session.set("derive", "off")  # each statement with the noise of its own
+            yield session
+        finally:
+            dataset.close()
+
+
+def _apart(schema: Schema, folder: Path, contributions: Contributions) -> Schema:
+    """The schema with a ledger of its own, and nobody's budget, schedule or wait."""
+    return replace(
+        schema,
+        ledger=f"sqlite:///{folder / 'rehearsal.ledger'}",
+        privacy=replace(schema.privacy, budget=_AMPLE, contributions=contributions, policy=Policy()),
+        analysts=(),
+        groups=(),
+        answers=Answers(),
+        limits=replace(schema.limits, min_latency=Fraction(0)),
+    )

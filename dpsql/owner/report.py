@@ -1,0 +1,135 @@
+"""What `dpsql check` has found, as frozen values: for the owner, not to be published.
+
+Law: the figures are exact facts about rows. They go to whoever has the data, and into no answer, ledger or log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+HEADING = "For the owner, not to be published: exact figures, read from the data"
+
+
+class Level(Enum):
+    """How much a finding matters: nothing is served; answers are bad; answers could be better."""
+
+    BROKEN = "broken"
+    MEND = "mend"
+    BETTER = "better"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`where` is a place in the schema, `try_` what could be written there; `from_data`: that is not private then."""
+
+    level: Level
+    where: str
+    what: str
+    try_: str | None = None
+    from_data: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """Shares of all rows. `unfit`: no value of the declared type; `unlisted`: not among the declared values."""
+
+    name: str
+    type: str
+    declared: str
+    null: float
+    unfit: float
+    below: float
+    above: float
+    unlisted: float
+    too_long: float
+
+
+@dataclass(frozen=True)
+class Norm:
+    """What `contributions.rows` does to COUNT(*) over all rows: shares of units clipped and rows lost, and the noise of
+    95 % of all answers as a share of the rows. None: not known."""
+
+    rows: int
+    units_clipped: float
+    rows_lost: float
+    noise: float | None
+
+
+@dataclass(frozen=True)
+class KeyReport:
+    """An undeclared key: its groups, those that would show without noise, and units with more keys than are counted."""
+
+    column: str
+    groups: int
+    shown: int
+    rows_hidden: float
+    units_to_appear: int | None
+    units_over: float
+
+
+@dataclass(frozen=True)
+class QuestionReport:
+    """A typical question at the default epsilon. Of groups, figures are those of the median one.
+
+    `lost` is what bounds and norms take, as a share of the true value; `noise` that of the 95 % error; `epsilon` what
+    would make the noise 5 %. `refused` says why there is no answer.
+    """
+
+    sql: str
+    groups: int | None
+    truth: float | None
+    lost: float | None
+    noise: float | None
+    epsilon: float | None
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """`norms` has the declared one first; it is empty where no unit has two rows, or each row is a unit."""
+
+    name: str
+    rows: int
+    units: int | None  # None: public
+    without_unit: int
+    orphans: int
+    columns: tuple[ColumnReport, ...]
+    norms: tuple[Norm, ...] = ()
+    keys: tuple[KeyReport, ...] = ()
+    questions: tuple[QuestionReport, ...] = ()
+
+
+@dataclass(frozen=True)
+class AccountReport:
+    """How many statements at the default a new ledger would grant to the account."""
+
+    name: str
+    epsilon: float
+    delta: float
+    statements: int
+
+
+@dataclass(frozen=True)
+class Report:
+    schema: str
+    unit: str
+    neighbors: str
+    query: Mapping[str, float]
+    accounts: tuple[AccountReport, ...]
+    tables: tuple[TableReport, ...]
+    findings: tuple[Finding, ...]
+    data: bool  # whether rows were read
+
+    @property
+    def well(self) -> bool:
+        return all(finding.level is Level.BETTER for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        document = asdict(self)
+        for finding in document["findings"]:
+            finding["level"] = finding["level"].value
+            finding["try"] = finding.pop("try_")
+        return {"for": HEADING if self.data else "For the owner", "well": self.well, **document}
