@@ -236,12 +236,11 @@ def _altair(chart: Chart) -> Any:
         encoded["xOffset"] = altair.XOffset("series", type="nominal")
     tooltip = [altair.Tooltip(name, type=kind) for name, kind in (("x", type_), ("y", "quantitative"),
                ("low", "quantitative"), ("high", "quantitative"))]  # fmt: skip
-    base = altair.Chart(altair.Data(values=values)).encode(**encoded, tooltip=tooltip)
+    base = altair.Chart().encode(**encoded, tooltip=tooltip)
     marks = base.mark_bar() if chart.kind == "bar" else base.mark_line(point=True)
     whiskers = {**encoded, "y": altair.Y("low", type="quantitative", title=_unmarked(chart.y)), "y2": "high"}
     whiskers["color"] = altair.value("black") if chart.kind == "bar" else encoded.get("color", altair.value("black"))
-    rules = altair.Chart(altair.Data(values=values)).mark_rule().encode(**whiskers)
-    return marks + rules
+    return altair.layer(marks, altair.Chart().mark_rule().encode(**whiskers), data=altair.Data(values=values))
 
 
 def _json(x: Any) -> Any:

@@ -82,7 +82,8 @@ def test_connection_close_and_what_is_refused_after_it(connection):
     for use in (connection.cursor, connection.commit, connection.rollback, connection.budget, connection.tables,
                 lambda: connection.sql("SELECT 1"), connection.cancel, cursor.fetchone, cursor.answer,
                 lambda: cursor.execute("SELECT 1"), lambda: cursor.scroll(0),
-                lambda: cursor.executemany("SET a = ?", []), lambda: connection.explain("SELECT 1"), connection.__enter__):  # fmt: skip
+                lambda: cursor.executemany("SET a = ?", []), lambda: connection.explain("SELECT 1"),
+                connection.__enter__):  # fmt: skip
         with pytest.raises(dpsql.InterfaceError, match="connection is closed"):
             use()
 
