@@ -70,6 +70,9 @@ RULES = ("tests/attacks/test_soundness_rows.py",)
 ANSWERS = ("tests/attacks/test_soundness_answers.py",)
 INJECTION = ("tests/attacks/test_injection.py",)
 EVASION = ("tests/attacks/test_ledger_evasion.py",)
+USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
+PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
+OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
 
 
 @dataclass(frozen=True)
@@ -460,6 +463,13 @@ MUTANTS = (
     mutant("delta may be one", "settings.py", "if not 0 <= number < 1:", "if not 0 <= number <= 1:",
            (*PRICES, "-k", "trap_11")),
     # --- what attackers try at the door
+    mutant("who reads the schema can log in", "passwords.py",
+           'stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()', 'stored = _keyed(salted, b"Client Key")',
+           PASSWORDS),
+    mutant("an edit of one analyst may change a budget", "owner/users.py",
+           "or replace(after, analysts=before.analysts) != before:", "or False:", USERS),
+    mutant("a prompt stands above data that has changed", "outlook.py",
+           "        pins.check_unchanged(", "        0 and pins.check_unchanged(", OPENING),
     mutant("a parameter is what it prints", "sql/parse.py",
            "return TokenType.NUMBER, float.__repr__(parameter)", "return TokenType.NUMBER, repr(parameter)",
            (*INJECTION, "-k", "read_as_its_value")),

@@ -23,12 +23,7 @@ def add_analyst(text: str, name: str, entry: str) -> str:
     found = _find(root, _ANALYSTS)
     if found is None:
         return _add_first(text, root, f"{_key(name)}: {entry}")
-    analysts = found[1]
-    if isinstance(analysts, yaml.MappingNode) and analysts.value:
-        return _add(text, analysts, _key(name), entry)
-    if isinstance(analysts, yaml.MappingNode) or analysts.value:  # {} or null
-        return _replaced(text, analysts, f"{{{_key(name)}: {entry}}}")
-    return _below(text, found[0], f"{_key(name)}: {entry}")
+    return _add(text, _mapping(found[1]), _key(name), entry)
 
 
 def set_password(text: str, name: str, verifier: str) -> str:
@@ -48,7 +43,7 @@ def remove_analyst(text: str, name: str) -> str:
     assert found is not None
     analysts = _mapping(found[1])
     if len(analysts.value) == 1:
-        return _without_lines(text, *found) if not _mapping(compose(text)).flow_style else text
+        return _without_lines(text, *found)
     if not analysts.flow_style:
         return _without_lines(text, key, value)
     place = [one.value for one, _ in analysts.value].index(name)
@@ -125,16 +120,6 @@ def _add_first(text: str, root: yaml.MappingNode, entry: str) -> str:
         raise SchemaError("the schema has no tables", hint="Declare its tables first.")
     start, line = _line_start(text, tables[0].start_mark.index), _break(text)
     return f"{text[:start]}{_ANALYSTS}:{line}{' ' * _STEP}{entry}{line}{line}{text[start:]}"
-
-
-def _below(text: str, key: yaml.Node, entry: str) -> str:
-    """The first entry of a key that has nothing behind it."""
-    end, indent = _line_end(text, key.end_mark.index), " " * (key.start_mark.column + _STEP)
-    return f"{text[:end]}{_break(text)}{indent}{entry}{text[end:]}"
-
-
-def _replaced(text: str, node: yaml.Node, new: str) -> str:
-    return text[: node.start_mark.index] + new + text[node.end_mark.index :]
 
 
 def _without_lines(text: str, key: yaml.Node, value: yaml.Node) -> str:
