@@ -28,7 +28,7 @@ from dpsql.answer import (
 from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.names import NamedTable, named_tables
+from dpsql.catalog.names import NamedColumn, NamedTable, named_tables
 from dpsql.catalog.views import with_view_columns
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset, now_utc
@@ -69,8 +69,8 @@ from dpsql.types import TEXT
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedFunction", "NamedSetting", "NamedTable",
-    "OutputColumn", "Parameter", "Receipt", "Session", "read_command",
+    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedColumn", "NamedFunction", "NamedSetting",
+    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "read_command",
 ]  # fmt: skip
 
 _T = TypeVar("_T")

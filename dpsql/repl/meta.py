@@ -19,6 +19,7 @@ from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, Unknow
 from dpsql.figures import short_up
 from dpsql.repl.commands import help_lines
 from dpsql.repl.copying import read_copy, write_copy
+from dpsql.repl.listed import functions_listed, table_described, tables_listed
 from dpsql.repl.show import Shown, left_text, listing
 from dpsql.repl.view import FORMATS, one_of, switch
 
@@ -121,7 +122,7 @@ def watch(shell: Shell, argument: str) -> None:
             shell.note(time.strftime("%F %T"))
             shell.execute(sql)
     except KeyboardInterrupt:
-        return
+        shell.note("")
 
 
 def explain(shell: Shell, argument: str) -> None:
@@ -197,20 +198,7 @@ def describe(shell: Shell, argument: str) -> None:
     if not found:
         raise UnknownTable(f'there is no table "{argument}"', hint="\\d lists them.")
     for table in found:
-        shell.print_lines(_described(shell, table))
-
-
-def _described(shell: Shell, table: NamedTable) -> list[str]:
-    rows = [
-        (one.name, str(one.type), one.bounds or "", ", ".join(one.values or ()), one.comment or "")
-        for one in table.columns
-    ]
-    kind = "View" if table.kind == "view" else f"{table.kind.capitalize()} table"
-    lines = [f'{kind} "{table.name}"']
-    lines += listing(("column", "type", "bounds", "values", "comment"), rows, shell.view, _screen(shell))
-    lines += [f"Unique: {', '.join(key.columns)}" for key in table.unique]
-    lines += [f"Leads to the privacy unit: {one.column} = {one.table}.{one.key}" for one in table.foreign]
-    return lines + ([table.comment] if table.comment else [])
+        shell.print_lines(table_described(table, shell.view, _screen(shell)))
 
 
 def tables(shell: Shell, argument: str) -> None:
@@ -222,15 +210,14 @@ def views(shell: Shell, argument: str) -> None:
 
 
 def _list(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:
-    rows = [(one.name, one.kind, one.comment or "") for one in shell.connection.tables() if keep(one)]
-    shell.print_lines(listing(("name", "kind", "comment"), rows, shell.view, _screen(shell)))
+    found = [one for one in shell.connection.tables() if keep(one)]
+    shell.print_lines(tables_listed(found, shell.view, _screen(shell)))
 
 
 def functions(shell: Shell, argument: str) -> None:
     pattern = (argument or "*").lower().replace("%", "*")
     found = [one for one in shell.connection.functions() if fnmatch.fnmatchcase(one.name, pattern)]
-    rows = [(one.name, one.kind, one.example) for one in found]
-    shell.print_lines(listing(("function", "kind", "example"), rows, shell.view, _screen(shell)))
+    shell.print_lines(functions_listed(found, shell.view, _screen(shell)))
 
 
 def dataset(shell: Shell, argument: str) -> None:

@@ -94,8 +94,11 @@ def make_prompt(
 def ask_line(session: PromptSession[str], name: str, default: str = "") -> str:
     """One entry: many lines, up to a semicolon."""
     start = f"{name}=> "
-    more = f"{name}-> ".rjust(len(start))
-    return session.prompt([("class:prompt", start)], prompt_continuation=lambda *_: more, default=default)
+
+    def more(width: int, line: int, wrapped: int | bool) -> str:
+        return " " * width if wrapped else f"{name}-> "
+
+    return session.prompt([("class:prompt", start)], prompt_continuation=more, default=default)
 
 
 def refresh(session: PromptSession[str]) -> None:

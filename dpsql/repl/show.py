@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-
 from dpsql.dbapi.frames import Frame, with_errors
 from dpsql.display.formats import csv_lines, json_lines, unique_names
 from dpsql.display.layout import Expanded, Layout

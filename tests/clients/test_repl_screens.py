@@ -1,7 +1,7 @@
 """The prompt in a pseudo-terminal: what a person types, and the screen that she then sees.
 
-A file of `screens/` is a story. Lines that begin with `>>>` are keys; what stands beneath them is the screen after them.
-`make golden` writes the screens anew; read the diff. The noise is the same each time (`support/seeded.py`).
+A file of `screens/` is a story. Lines that begin with `>>>` are what she does; beneath `>>> screen` stands what she then
+sees. `make golden` writes the screens anew; read the diff. The noise is the same each time (`support/seeded.py`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_story(text: str) -> Story:
     for part in parts:
         key, _, screen = part.partition("\n")
         keys.append(key.removeprefix(">>> "))
-        if screen.strip():
+        if key == ">>> screen":
             steps.append(Step(tuple(keys), screen.strip("\n")))
             keys = []
     return Story(head, (*steps, Step(tuple(keys), "")) if keys else tuple(steps))
@@ -75,6 +75,8 @@ def press(terminal: Terminal, key: str) -> str | None:
             terminal.resize(int(rows), int(columns))
         case "wait":
             terminal.wait_for(rest)
+        case "prompt":
+            terminal.wait_for_prompt(r"^\w+=>$")
         case "screen":
             return terminal.settle()
         case _:
@@ -108,12 +110,13 @@ def test_a_story(path: Path, folder: Path) -> None:
     story = read_story(path.read_text(encoding="utf-8"))
     rows, columns = story.said("size", "24x80").split("x")
     arguments = story.said("arguments", "hospital.yaml --user ana").split()
-    environment = {"PYTHONPATH": str(ROOT), "DPSQL_HISTORY": str(folder / "history"), "EDITOR": story.said("editor", "true")}
+    environment = {"PYTHONPATH": str(ROOT), "DPSQL_HISTORY": str(folder / "history")}
+    size = {"rows": int(rows), "columns": int(columns)}
     seen: list[Step] = []
-    with Terminal([*SEEDED, *arguments], folder, rows=int(rows), columns=int(columns), environment=environment) as terminal:
+    with Terminal([*SEEDED, *arguments], folder, environment=environment, **size) as terminal:
         for step in story.steps:
             screens = [screen for key in step.keys if (screen := press(terminal, key)) is not None]
-            seen.append(Step(step.keys, plain(screens[-1]) if screens else ""))
+            seen.append(Step(step.keys, plain("".join(screens)).strip("\n")))
         assert terminal.ended() == int(story.said("exit", "0"))
     if os.environ.get("DPSQL_GOLDEN") == "write":
         path.write_text(write_story(Story(story.head, tuple(seen))), encoding="utf-8")

@@ -14,8 +14,8 @@ import pexpect
 import pyte
 
 KEYS = {
-    "enter": "\r", "tab": "\t", "escape": "\x1b", "ctrl-c": "\x03", "ctrl-d": "\x04", "ctrl-a": "\x01", "ctrl-e": "\x05",
-    "ctrl-u": "\x15", "ctrl-r": "\x12", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D", "right": "\x1b[C",
+    "enter": "\r", "tab": "\t", "escape": "\x1b", "ctrl-c": "\x03", "ctrl-d": "\x04", "ctrl-a": "\x01",
+    "ctrl-e": "\x05", "ctrl-u": "\x15", "ctrl-r": "\x12", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D", "right": "\x1b[C",
     "backspace": "\x7f",
 }  # fmt: skip
 PATIENCE = 30.0
@@ -46,6 +46,7 @@ class Terminal:
             timeout=PATIENCE,
         )
         self._child.delaybeforesend = None
+        self._screen.write_process_input = self._child.send  # a terminal answers where its cursor is
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +79,8 @@ class Terminal:
     @property
     def everything(self) -> str:
         """With what has scrolled away."""
-        above = ["".join(line[x].data for x in range(self._screen.columns)).rstrip() for line in self._screen.history.top]
+        places = range(self._screen.columns)
+        above = ["".join(line[x].data for x in places).rstrip() for line in self._screen.history.top]
         return "\n".join([*above, self.screen])
 
     @property
@@ -100,6 +102,14 @@ class Terminal:
             if time.monotonic() > until or not self._read():
                 raise AssertionError(f"{pattern!r} did not come; the screen:\n{self.everything}")
         return self.screen
+
+    def wait_for_prompt(self, pattern: str) -> None:
+        """Until the cursor stands behind a line like this."""
+        until = time.monotonic() + PATIENCE
+        while not re.search(pattern, self._screen.display[self._screen.cursor.y].rstrip()):
+            if time.monotonic() > until or not self._read():
+                raise AssertionError(f"there is no prompt; the screen:\n{self.everything}")
+        self.settle(0.2)
 
     def settle(self, quiet: float = 0.4) -> str:
         """Until nothing more comes for a while; the screen then."""

@@ -126,7 +126,8 @@ def test_watch_is_charged_once(typed, monkeypatch):
 
 
 def test_watch_ends_rather_than_be_charged_again(typed, monkeypatch):
-    monkeypatch.setattr("dpsql.repl.meta.time.sleep", lambda seconds: typed.shell.connection.cursor().execute("SET epsilon = 0.9"))
+    connection = typed.shell.connection
+    monkeypatch.setattr("dpsql.repl.meta.time.sleep", lambda _: connection.cursor().execute("SET epsilon = 0.9"))
     typed("SET epsilon = 0.1")
     told = typed(f"{BY_SEX} \\watch")
     assert "\\watch ends" in told and charges(typed) == 1
@@ -176,7 +177,8 @@ def test_copy_of_the_last_answer(typed, folder, name):
 
 def test_copy_of_a_query_with_errors(typed, folder):
     typed(f"\\copy ({BY_SEX}) to 'with errors.parquet' errors")
-    assert pyarrow.parquet.read_table(folder / "with errors.parquet").column_names == ["sex", "n", "n_stderr", "n_low", "n_high"]
+    names = pyarrow.parquet.read_table(folder / "with errors.parquet").column_names
+    assert names == ["sex", "n", "n_stderr", "n_low", "n_high"]
     assert charges(typed) == 1
 
 
