@@ -57,6 +57,8 @@ def _node(value: object, file: str, key: str = "", depth: int = 0) -> Node:
 
 
 def _entry(name: object, value: object, file: str, key: str, depth: int) -> tuple[Leaf, Node]:
+    if name is None:
+        name = "null"  # as yaml.safe_load makes it of the key
     if not isinstance(name, str):
         raise _wrong(file, key, f"has a key that is no text, but {type(name).__name__}")
     inner = f"{key}.{name}" if key else name

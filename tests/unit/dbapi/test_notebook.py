@@ -1,0 +1,153 @@
+"""%dpsql and %%dpsql in a real IPython shell."""
+
+import sys
+from fractions import Fraction
+
+import pytest
+
+import dpsql
+
+interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+
+QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+
+
+@pytest.fixture
+def shell(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    shell = interactiveshell.InteractiveShell.instance()
+    shell.reset(new_session=False)
+    shell.run_line_magic("load_ext", "dpsql")
+    yield shell
+    connection = shell.find_line_magic("dpsql").__self__._connection
+    if connection is not None:
+        connection.close()
+    shell.reset(new_session=False)
+    interactiveshell.InteractiveShell.clear_instance()
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # errors keep what they passed through
+        vars(sys).pop(name, None)
+
+
+@pytest.fixture
+def connected(shell):
+    assert shell.run_cell("%dpsql clinic.yaml --user ana").success
+    return shell
+
+
+def failed(shell, capsys, code, kind=dpsql.Error):
+    """What is shown of an error, which is no traceback."""
+    capsys.readouterr()
+    ran = shell.run_cell(code)
+    assert isinstance(ran.error_in_exec, kind) and not ran.success
+    shown = capsys.readouterr()
+    text = shown.out + shown.err
+    assert "Traceback" not in text and ".py" not in text
+    return text
+
+
+def budget(shell):
+    return shell.run_cell("%dpsql").result
+
+
+def test_connecting_and_the_budget(connected):
+    balance = budget(connected)
+    assert isinstance(balance, dpsql.Balance) and (balance.account, balance.charges) == ("ana", 0)
+
+
+def test_a_cell_is_answered_and_charged(connected):
+    answer = connected.run_cell(f"%%dpsql\n{QUERY};\n").result
+    assert isinstance(answer, dpsql.Answer) and len(answer) == 4 and answer.loss
+    assert budget(connected).charges == 1
+
+
+def test_a_line_of_sql(connected):
+    assert connected.run_cell("x = %dpsql SELECT 1 + 1 AS a").success
+    assert connected.user_ns["x"].scalar() == 2
+    assert connected.run_cell("%dpsql SHOW epsilon").result.columns == ("epsilon",)
+
+
+def test_the_answer_goes_to_a_variable_and_is_not_shown(connected, capsys):
+    capsys.readouterr()
+    ran = connected.run_cell(f"%%dpsql kept <<\n{QUERY}")
+    assert ran.success and ran.result is None and capsys.readouterr().out == ""
+    assert len(connected.user_ns["kept"]) == 4
+    assert connected.run_cell("kept.df(errors=True)").result.shape == (4, 5)
+
+
+def test_an_epsilon_for_one_statement(connected):
+    before = connected.run_cell("%dpsql SHOW epsilon").result.rows
+    answer = connected.run_cell(f"%%dpsql --epsilon 0.125 --delta 1e-9\n{QUERY}").result
+    assert (answer.loss.epsilon, answer.loss.delta) == (Fraction("0.125"), Fraction("1e-9"))
+    assert connected.run_cell("%dpsql SHOW epsilon").result.rows == before
+
+
+def test_an_epsilon_of_a_statement_that_fails_does_not_stay(connected, capsys):
+    before = connected.run_cell("%dpsql SHOW epsilon").result.rows
+    failed(connected, capsys, "%%dpsql --epsilon 0.125\nSELECT nothing FROM patients")
+    assert connected.run_cell("%dpsql SHOW epsilon").result.rows == before
+
+
+def test_explain_is_free(connected):
+    plan = connected.run_cell(f"%%dpsql --explain --epsilon 0.5\n{QUERY}").result
+    assert isinstance(plan, dpsql.Explanation) and plan.epsilon == Fraction("0.5")
+    assert budget(connected).charges == 0
+
+
+def test_parameters_come_from_a_variable_and_are_never_read_as_sql(connected, capsys):
+    connected.user_ns["given"] = ["x' OR '1'='1"]
+    answer = connected.run_cell("%%dpsql --params given\nSELECT ? AS a").result
+    assert answer.rows == [("x' OR '1'='1",)]
+    assert 'no variable "missing"' in failed(connected, capsys, "%%dpsql --params missing\nSELECT ? AS a")
+
+
+def test_braces_and_dollars_are_not_filled_in(connected):
+    """IPython expands {x} and $x in lines of magics, but cells are sent as they stand."""
+    connected.user_ns["x"] = "1; DROP"
+    assert connected.run_cell("%%dpsql\nSELECT '{x} $x' AS a").result.rows == [("{x} $x",)]
+
+
+def test_a_connection_of_the_notebook(shell, folder):
+    with dpsql.connect(folder / "clinic.yaml", user="bi") as connection:
+        shell.user_ns["mine"] = connection
+        assert shell.run_cell("%dpsql mine").success and budget(shell).account == "bi"
+        assert shell.run_cell("%dpsql clinic.yaml --user ana").success and budget(shell).account == "ana"
+        assert not connection.closed  # who opened it closes it
+
+
+def test_connecting_again_closes_what_was_opened_here(connected):
+    first = connected.find_line_magic("dpsql").__self__._connection
+    assert connected.run_cell("%dpsql clinic.yaml --user bi --epsilon 0.5").success
+    assert first.closed and connected.run_cell("%dpsql SHOW epsilon").result.rows == [("0.5",)]
+
+
+def test_a_cell_may_say_where(shell):
+    answer = shell.run_cell(f"%%dpsql clinic.yaml --user ana\n{QUERY}").result
+    assert len(answer) == 4
+
+
+def test_errors_have_a_caret_and_no_traceback(connected, capsys):
+    text = failed(connected, capsys, "%%dpsql\nSELECT sex,\n  nothing\nFROM patients", dpsql.ProgrammingError)
+    assert 'ERROR:  column "nothing" does not exist' in text and "LINE 2:   nothing\n          ^" in text
+    assert "HINT:" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("%dpsql nowhere.yaml --user ana", "no such file"),
+        ("%dpsql clinic.yaml --user mallory", "no analyst"),
+        ("%dpsql clinic.yaml --bogus 3", "unrecognized arguments"),
+        ("%dpsql clinic.yaml --explain --user ana", "--explain"),
+        ("%%dpsql 3x <<\nSELECT 1", "stands before <<"),
+        ("%%dpsql --user ana\nSELECT 1", "--user"),
+        ("%dpsql 'clinic", "quote"),
+        ("%%dpsql --epsilon 0\nSELECT 1", "epsilon"),
+    ],
+)
+def test_what_is_wrong_is_told(connected, capsys, code, words):
+    assert words in failed(connected, capsys, code)
+
+
+def test_without_a_connection(shell, capsys):
+    for code in ("%dpsql", "%%dpsql\nSELECT 1", "%dpsql SELECT 1"):
+        assert "there is no connection" in failed(shell, capsys, code, dpsql.InterfaceError)
