@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shlex
@@ -15,7 +14,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.cli.arguments import build_parser
 from dpsql.dataset import open_dataset
 from dpsql.functions.table import FUNCTIONS
 from dpsql.ledger.base import Account
@@ -209,44 +207,3 @@ def test_the_table_of_compositions_is_what_accounts_grant(label: str, epsilon: s
         account = Account("a", Fraction(1), Fraction(1, 10**6), composition)
         granted.append(more_like(balance_of(account, NOTHING, 0), cost))
     assert [int(cell) for cell in row.split(" | ")] == granted
-
-
-# --- docs/cli.md -----------------------------------------------------------------------------------------------------
-
-CLI = (ROOT / "docs" / "cli.md").read_text()
-SECTIONS = {
-    re.sub(r" [A-Z…]+", "", title): (title, text)
-    for title, text in re.findall(r"^## `dpsql ([^`\n]*)`\n(.*?)(?=^## |\Z)", CLI, re.MULTILINE | re.DOTALL)
-}
-
-
-def _commands(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Those that do something, by what is typed after `dpsql`."""
-    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    for action in below:
-        for word, inner in action.choices.items():
-            yield from _commands(inner, f"{name} {word}".strip())
-    if not below:
-        yield name, parser
-
-
-COMMANDS = dict(_commands(build_parser()))
-
-
-def test_every_command_is_documented_and_no_other() -> None:
-    assert SECTIONS.keys() == COMMANDS.keys() and len(COMMANDS) > 10
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_a_command_is_documented_and_no_other(name: str) -> None:
-    title, text = SECTIONS[name]
-    options = {option for action in COMMANDS[name]._actions for option in action.option_strings} - {"-h", "--help"}
-    assert set(re.findall(r"(?<=`)--?[a-z][a-z-]*", text)) == options
-    places = [str(action.metavar) for action in COMMANDS[name]._actions if not action.option_strings]
-    assert re.findall(r"[A-Z]+", title) == places
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_a_command_chooses_from_is_documented(name: str) -> None:
-    for action in COMMANDS[name]._actions:
-        assert all(f"`{choice}`" in SECTIONS[name][1] for choice in action.choices or ()), action.dest

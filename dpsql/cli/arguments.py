@@ -101,7 +101,7 @@ def _add_repl(commands: Commands[Parser]) -> None:
         help="only digits that the noise leaves meaning to",
     )  # fmt: skip
     parser.add_argument("--timing", action="store_true", help="tell how long each statement took")
-    parser.add_argument("--confirm", metavar="E", help="ask before a statement is charged more than this epsilon")
+    parser.add_argument("--confirm", metavar="EPSILON", help="ask before a statement is charged more than this epsilon")
     parser.add_argument(
         "--history", action=argparse.BooleanOptionalAction, default=True, help="keep what is typed for the next time"
     )

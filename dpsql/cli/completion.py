@@ -38,6 +38,6 @@ def _taken(action: argparse.Action) -> Taken:
 def _takes(action: argparse.Action) -> Takes:
     if action.choices:
         return Takes.CHOICE
-    if action.metavar == "NAME":
+    if action.dest in ("user", "name"):
         return Takes.USER
     return _BY_METAVAR.get(str(action.metavar), Takes.TEXT)

@@ -139,7 +139,7 @@ def _add_user(commands: Commands[Parser]) -> None:
         What was charged to the account stays charged, and its entries stay in the ledger.
         """
     what = "remove an analyst from the schema"
-    remove = command(below, "remove", what, more, examples=("dpsql user remove hospital.yaml bob --force",))
+    remove = command(below, "remove", what, more, examples=("dpsql user remove hospital.yaml ana --force",))
     add_schema(remove)
     remove.add_argument("name", metavar="NAME", help="an analyst of the schema")
     remove.add_argument("--force", action="store_true", help="do not ask")
