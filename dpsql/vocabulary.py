@@ -110,16 +110,16 @@ _CHOICES = {
 
 @cache
 def named_functions() -> tuple[NamedFunction, ...]:
-    """In alphabetical order."""
+    """Aggregates first, and of them the most used; then those of values, in alphabetical order."""
     called = {
         one.name: one.example
         for one in FUNCTIONS.values()
         if one.written and one.example.lower().startswith(f"{one.name}(")
     }
     found = [NamedFunction(name, "aggregate", example) for name, example in AGGREGATES.items()]
-    found += [NamedFunction(name, "function", example) for name, example in (called | OTHERS).items()]
+    found += [NamedFunction(name, "function", example) for name, example in sorted((called | OTHERS).items())]
     found += [NamedFunction(name, "after", example) for name, example in AFTER.items()]
-    return tuple(sorted(found, key=lambda one: one.name))
+    return tuple(found)
 
 
 @cache

@@ -42,5 +42,15 @@ KEYWORDS = frozenset(
      "timestamp", "interval"}  # fmt: skip
 """Those that are seldom a column's name."""
 
+RESERVED = frozenset(
+    {"all", "and", "any", "as", "asc", "between", "case", "cast", "cross", "cube", "current_date", "current_timestamp",
+     "desc", "distinct", "else", "end", "except", "exists", "extract", "false", "fetch", "from", "full", "group",
+     "grouping", "having", "in", "inner", "intersect", "interval", "is", "join", "lateral", "left", "like", "ilike",
+     "limit", "natural", "not", "null", "offset", "on", "only", "or", "order", "outer", "partition", "pivot", "qualify",
+     "right", "rollup", "select", "set", "similar", "some", "then", "to", "true", "union", "unpivot", "using", "values",
+     "when", "where", "window", "with", "within"}
+)  # fmt: skip
+"""Words that a name may not be without quotes; or that read badly as one."""
+
 LIKE_FUNCTIONS = frozenset({"left", "right", "extract", "cast", "exclude", "replace"})
 """Words that are functions where a parenthesis follows."""

@@ -1,0 +1,89 @@
+"""What can be named at the prompt: read once from the connection, found again by any spelling."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dpsql.repl.words import RESERVED
+
+if TYPE_CHECKING:
+    from dpsql.dbapi.connection import Connection
+    from dpsql.session import NamedColumn, NamedFunction, NamedSetting, NamedTable
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*", re.ASCII)
+MOST_PATHS = 200
+
+
+def _no_paths(typed: str) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True)
+class Names:
+    """`paths` gives the files whose path begins as typed."""
+
+    tables: tuple[NamedTable, ...] = ()
+    functions: tuple[NamedFunction, ...] = ()
+    settings: tuple[NamedSetting, ...] = ()
+    paths: Callable[[str], list[str]] = field(default=_no_paths, compare=False)
+
+    @cached_property
+    def by_name(self) -> dict[str, NamedTable]:
+        return {table.name.lower(): table for table in self.tables}
+
+    @cached_property
+    def all_columns(self) -> list[tuple[str, NamedTable, NamedColumn]]:
+        """Each column's name in lower case, once, with the first table that has it."""
+        found: dict[str, tuple[str, NamedTable, NamedColumn]] = {}
+        for table in self.tables:
+            for column in table.columns:
+                found.setdefault(column.name.lower(), (column.name.lower(), table, column))
+        return list(found.values())
+
+
+def names_of(connection: Connection) -> Names:
+    return Names(connection.tables(), connection.functions(), connection.settings(), list_paths)
+
+
+def list_paths(typed: str) -> list[str]:
+    """Files and folders, the latter with a slash; hidden ones only where a dot is typed."""
+    folder, begun = os.path.split(typed)
+    try:
+        with os.scandir(os.path.expanduser(folder) or ".") as entries:
+            found = [one.name + (os.sep if one.is_dir() else "") for one in entries if one.name.startswith(begun)]
+    except OSError:
+        return []
+    seen = sorted(name for name in found if begun or not name.startswith("."))
+    return [os.path.join(folder, name) for name in seen[:MOST_PATHS]]
+
+
+def quoted(name: str, always: bool = False) -> str:
+    """The name as it is written in a statement.
+
+    >>> quoted("ward"), quoted("number of visits"), quoted("order")
+    ('ward', '"number of visits"', '"order"')
+    """
+    if not always and _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def unquoted(written: str) -> str:
+    """The name that is written so, perhaps with its last quote still missing."""
+    if not written.startswith('"'):
+        return written
+    inside = written[1:]
+    return (inside[:-1] if _ends(inside) else inside).replace('""', '"')
+
+
+def _ends(inside: str) -> bool:
+    return (len(inside) - len(inside.rstrip('"'))) % 2 == 1
+
+
+def literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
