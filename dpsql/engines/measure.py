@@ -99,6 +99,9 @@ def _facts(row: Sequence[object]) -> ColumnFacts:
 
 
 def _whole(value: object) -> int:
+    """Over no rows DuckDB's count_if is NULL."""
+    if value is None:
+        return 0
     assert isinstance(value, int)
     return value
 

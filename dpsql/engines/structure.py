@@ -56,6 +56,7 @@ class FoundTable:
     references: tuple[Reference, ...] = ()
     checks: tuple[str, ...] = ()  # the expressions of CHECK constraints
     comment: str | None = None
+    place: tuple[str, ...] = ()  # of a table on a server: its schema and name there
 
     def column(self, name: str) -> FoundColumn | None:
         return next((column for column in self.columns if column.name == name), None)

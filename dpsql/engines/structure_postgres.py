@@ -71,8 +71,9 @@ def postgres_tables(url: str) -> Found:
             ),
             tuple(row[3].removeprefix("CHECK ") for row in constraints if row[0] == number and row[1] == "c"),
             comment,
+            (schema, name),
         )
-        for number, _, _, comment, kind in tables
+        for number, schema, name, comment, kind in tables
         if kind in "rpf"
     ]
     views = tuple(f'the view "{names[row[0]]}"' for row in tables if row[4] in "vm")

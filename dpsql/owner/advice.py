@@ -218,9 +218,10 @@ def of_tables(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Findin
     units = max((report.units or 0 for report in reports), default=0)
     delta = schema.privacy.budget.delta
     if units and delta * units >= Fraction(1, 10):
+        level = Level.MEND if delta * units >= 1 else Level.BETTER
         what = f"delta is {short_up(delta)} with {_count(units)} units: it should be far below one in so many"
         proposed = Fraction(1, 10 ** (len(str(units)) + 1))
-        yield Finding(Level.MEND, "privacy.budget", what, f"delta: {short_up(proposed)}", from_data=True)
+        yield Finding(level, "privacy.budget", what, f"delta: {short_up(proposed)}", from_data=True)
     yield from _norm(schema, [report for report in reports if report.norms])
 
 

@@ -8,7 +8,7 @@ from dpsql.engines.structure import FoundColumn
 from dpsql.owner.constraints import Stated, stated
 from dpsql.owner.proposals import Proposal
 from dpsql.owner.relate import names_rows, words
-from dpsql.owner.yaml_text import number, quoted, scalar
+from dpsql.owner.yaml_text import description, number, quoted, scalar
 from dpsql.schema.keys import MAX_TEXT
 from dpsql.schema.literals import fits
 from dpsql.types import Kind, Type
@@ -40,8 +40,7 @@ def column_entry(column: FoundColumn, hint: Hint) -> Entry:
     assert column.type is not None
     type_, parts, questions = column.type, [f"type: {_type(column.type)}"], []
     note = column.guess or ""
-    if column.comment:
-        parts.append(f"description: {quoted(column.comment)}")
+    parts += description(column.comment)
     if hint.is_id:
         return Entry(column.name, _braces(parts), note="an id, never cast" + (f"; {note}" if note else ""))
     known = stated(hint.checks, column.name)
@@ -57,6 +56,8 @@ def column_entry(column: FoundColumn, hint: Hint) -> Entry:
         note = note or "an id"
     elif type_.is_number or type_.is_time:
         questions += _ask_bounds(column, looked, parts)
+    elif type_.kind is Kind.TEXT and is_personal(column):
+        questions.append("leave it out unless a question needs it: it may name people")
     elif type_.kind is Kind.TEXT and not hint.in_key:
         questions += _ask_values(looked, parts)
     length = column.length or looked.max_length
@@ -65,6 +66,11 @@ def column_entry(column: FoundColumn, hint: Hint) -> Entry:
     if column.guess and questions:
         questions.append(f"type {column.guess}")
     return Entry(column.name, _braces(parts), tuple(questions), note)
+
+
+def is_personal(column: FoundColumn) -> bool:
+    """Whether a text may be one person's own, by its name. It is not looked at for values."""
+    return bool(_PERSONAL & set(words(column.name)))
 
 
 def _type(type_: Type) -> str:
@@ -91,6 +97,12 @@ def _plain(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
+_PERSONAL = {
+    "email", "mail", "name", "firstname", "lastname", "surname", "forename", "username", "login", "phone", "mobile",
+    "telephone", "fax", "address", "street", "ssn", "iban", "passport", "password", "note", "notes", "comment",
+    "comments", "remark", "remarks", "message", "body", "url", "ip",
+}  # fmt: skip
+"""Words in the names of columns that hold one person's own text: no group of many is made of it."""
 _USUAL = (
     ({"age", "years"}, "[0, 120]"),
     ({"year"}, "[1900, 2030]"),

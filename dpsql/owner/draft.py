@@ -7,6 +7,7 @@ so. It fails closed: a table without a way to the unit stands in comments, and n
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +18,7 @@ from dpsql.owner.columns import Entry, Hint, column_entry
 from dpsql.owner.proposals import Proposal
 from dpsql.owner.relate import Candidate, find_links, key_of, second_ways
 from dpsql.owner.sources import Sources
-from dpsql.owner.yaml_text import comment, path, quoted, scalar
+from dpsql.owner.yaml_text import comment, description, path, quoted, scalar
 from dpsql.schema.model import EngineTable, Files
 
 MARK = "decide:"
@@ -141,7 +142,9 @@ class _Writer:
         lines = ["# Tables of PostgreSQL are not yet read in place. Export them to files beside this schema:"]
         for table in self.sources.tables:
             columns = ", ".join(_identifier(column.name) for column in table.columns if column.type is not None)
-            text = f"\\copy (SELECT {columns} FROM {_identifier(table.name)}) TO {table.name}.csv CSV HEADER"
+            place = ".".join(_identifier(part) for part in table.place)
+            assert isinstance(table.source, Files)
+            text = f"\\copy (SELECT {columns} FROM {place}) TO {_sql_text(table.source.patterns[0])} CSV HEADER"
             lines.append(f"#   psql \"$DATABASE_URL\" -c {comment(_shell(text))}")
         return lines
 
@@ -186,8 +189,7 @@ class _Writer:
     def _table(self, table: FoundTable) -> list[str]:
         lines = [f"  {scalar(table.name)}:"]
         lines += [f"    {line}" for line in self._source(table)]
-        if table.comment:
-            lines.append(f"    description: {quoted(table.comment)}")
+        lines += [f"    {line}" for line in description(table.comment)]
         lines += [f"    {line}" for line in self._way(table)]
         unique = self._unique(table)
         lines += [f"    {unique}"] if unique else []
@@ -308,6 +310,10 @@ def _aligned(head: str, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() and name == name.lower() else '"' + name.replace('"', '""') + '"'
+
+
+def _sql_text(text: str) -> str:
+    return text if re.fullmatch(r"[\w.-]+", text) else "'" + text.replace("'", "''") + "'"
 
 
 def _shell(text: str) -> str:

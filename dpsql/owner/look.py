@@ -13,6 +13,7 @@ from pathlib import Path
 from dpsql.engines.measure import Ask, ColumnFacts, column_facts, common_values, rows_per_unit
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.engines.structure import FoundColumn, FoundTable
+from dpsql.owner.columns import is_personal
 from dpsql.owner.draft import Looked
 from dpsql.owner.proposals import (
     LEAST_ROWS,
@@ -63,7 +64,7 @@ def norm_of(schema: Schema, sources: Sources) -> int | None:
 
 def _asks(found: FoundColumn) -> bool:
     """A column whose bounds or values constraints leave open."""
-    return found.type is not None and not found.values and not names_rows(found)
+    return found.type is not None and not found.values and not names_rows(found) and not is_personal(found)
 
 
 def _column(found: FoundColumn) -> Column:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from dpsql.engines.measure import ColumnFacts
 from dpsql.schema.domain import EPOCH
 from dpsql.schema.literals import fits
-from dpsql.types import Kind, Type
+from dpsql.types import Kind, Type, integer_range
 
 MOST_VALUES = 24
 """A list that people still read."""
@@ -76,7 +76,8 @@ def propose_bounds(facts: ColumnFacts, type_: Type) -> tuple[str, str] | None:
         return _times(facts.low, facts.high, type_)
     low, high = outward(Fraction(facts.low), Fraction(facts.high))
     if type_.is_integer:
-        low, high = Fraction(math.floor(low)), Fraction(math.ceil(high))
+        least, largest = integer_range(type_)
+        low, high = Fraction(max(least, math.floor(low))), Fraction(min(largest, math.ceil(high)))
     if not (fits(low, type_) and fits(high, type_)):
         return None
     return _plain(low), _plain(high)

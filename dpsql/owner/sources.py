@@ -65,14 +65,19 @@ def _named(found: Found, name: str, database: str | None = None, server: bool = 
         if why is not None:
             left_out.append(f'the table "{shown(table.name)}": {why}')
             continue
-        columns = tuple(column for column in table.columns if re.fullmatch(COLUMN_NAME, column.name))
+        first = {column.name.casefold(): column for column in reversed(table.columns)}
+        columns = tuple(
+            column
+            for column in table.columns
+            if _holds(COLUMN_NAME, column.name) and first[column.name.casefold()] is column
+        )
         left_out += [
             f'the column "{shown(column.name)}" of "{table.name}": a schema cannot hold its name'
             for column in table.columns
             if column not in columns
         ]
         fresh = replace(table, columns=columns, name=_unused(table.name, taken))
-        taken.add(fresh.name.lower())
+        taken.add(fresh.name.casefold())
         tables.append(fresh)
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "schema"
     return Sources(tuple(_without(table, tables) for table in tables), plain, database, server, tuple(left_out))
@@ -93,17 +98,22 @@ def _without(table: FoundTable, tables: Sequence[FoundTable]) -> FoundTable:
     )
 
 
+def _holds(pattern: str, name: str) -> bool:
+    """As the loader sees it."""
+    return bool(re.fullmatch(pattern, name)) and name.isprintable()
+
+
 def _unfit(table: FoundTable) -> str | None:
     if all(column.type is None for column in table.columns):
         return "none of its columns has a type of dpsql"
-    if not re.fullmatch(NAME, table.name):
+    if not _holds(NAME, table.name):
         return "a schema cannot hold its name; make a view of it with another"
     match table.source:
         case EngineTable((_,)):
             return None
         case EngineTable(parts):
             text = ".".join(parts)
-            odd = not all(re.fullmatch(NAME, part) for part in parts) or any(c in text for c in "/\\*?[$")
+            odd = not all(_holds(NAME, part) for part in parts) or any(c in text for c in "/\\*?[$")
             return "a schema cannot name its place; make a view of it in main" if odd else None
         case Files(patterns):
             odd = any("${" in path or "://" in path or not path.isprintable() for path in patterns)
@@ -112,7 +122,7 @@ def _unfit(table: FoundTable) -> str | None:
 
 def _unused(name: str, taken: set[str]) -> str:
     fresh, number = name, 2
-    while fresh.lower() in taken:
+    while fresh.casefold() in taken:
         fresh, number = f"{name}_{number}", number + 1
     return fresh
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dpsql.schema.keys import DESCRIPTION
+
 # Words that YAML readers take for something else than text.
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "nan", "inf", "y", "n", "~", ""}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([ -][A-Za-z0-9_]+)*")
@@ -38,6 +40,11 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def description(text: str | None) -> list[str]:
+    """The entry of a database's comment, if a schema can hold it."""
+    return [f"description: {quoted(text)}"] if text and re.fullmatch(DESCRIPTION, text) else []
 
 
 def number(text: str) -> str:

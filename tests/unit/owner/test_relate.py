@@ -1,0 +1,128 @@
+"""Who might be the unit, and the ways to it, read off names, types, keys and constraints."""
+
+import pytest
+
+from dpsql.engines.structure import FoundColumn, FoundTable, Reference
+from dpsql.owner.relate import candidate, find_candidates, find_links, key_of, second_ways
+from dpsql.schema.model import EngineTable
+from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
+
+
+def table(name, *columns, unique=(), references=(), type_=BIGINT):
+    """Columns are names, or pairs of a name and a type; references are `column -> table.key`."""
+    found = [one if isinstance(one, tuple) else (one, type_) for one in columns]
+    split = [(column, *target.split(".")) for column, target in (one.split(" -> ") for one in references)]
+    return FoundTable(
+        name,
+        EngineTable((name,)),
+        tuple(FoundColumn(column, str(kind).upper(), kind) for column, kind in found),
+        tuple((key,) if isinstance(key, str) else key for key in unique),
+        tuple(Reference((column,), target, (key,)) for column, target, key in split),
+    )
+
+
+def ways(one):
+    return {name: f"{link.column} -> {link.target}.{link.key}" for name, link in one.ways.items()}
+
+
+HOSPITAL = [
+    table("wards", "ward_id", ("floor", INTEGER)),
+    table("patients", "patient_id", "ward_id", ("sex", TEXT)),
+    table("visits", "visit_id", "patient_id", "ward_id", ("cost", DOUBLE)),
+    table("lab_tests", "id", "visit_id", ("result", DOUBLE)),
+    table("holidays", ("day", TEXT)),
+]
+
+
+def test_people_come_before_places_and_ways_go_over_two_steps():
+    first, *others = find_candidates(HOSPITAL)
+    assert first.name == "patients.patient_id"
+    assert ways(first) == {
+        "visits": "patient_id -> patients.patient_id",
+        "lab_tests": "visit_id -> visits.visit_id",
+    }
+    assert "wards.ward_id" in {one.name for one in others} and "holidays" not in first.ways
+
+
+def test_a_place_that_all_tables_lead_to_is_not_whom_we_protect():
+    """Wards are reached by more tables than patients are."""
+    wards = candidate(HOSPITAL, "wards", "ward_id")
+    patients = candidate(HOSPITAL, "patients", "patient_id")
+    assert len(wards.ways) > len(patients.ways)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("users", ["id"]), ("Users", ["ID"]), ("tbl_users", ["user_id"]), ("user", ["userId"]), ("people", ["person_id"])],
+)
+def test_spellings_of_one_key(name, columns):
+    subject = "personId" if name == "people" else "UserID"
+    (found, *_) = find_candidates([table(name, *columns), table("logins", subject)])
+    assert found.table == name and set(found.ways) == {"logins"}
+
+
+def test_an_id_without_a_table_of_its_own_has_a_home_in_one_of_its_tables():
+    first = find_candidates([table("events", "user_id"), table("logins", "user_id"), table("days", ("day", TEXT))])[0]
+    assert first.name == "events.user_id" and ways(first) == {"logins": "user_id -> events.user_id"}
+
+
+def test_declared_keys_come_before_names():
+    tables = [
+        table("persons", "nr", unique=["nr"]),
+        table("cases", "nr", "about", "person_id", unique=["nr"], references=["about -> persons.nr"]),
+    ]
+    first = find_candidates(tables)[0]
+    assert first.name == "persons.nr" and ways(first) == {"cases": "about -> persons.nr"}
+    assert first.ways["cases"].declared
+    assert second_ways(first, find_links(tables), "cases") == ("person_id",)
+
+
+def test_types_that_differ_are_no_way():
+    tables = [table("users", "user_id"), table("logins", ("user_id", TEXT))]
+    assert ways(find_candidates(tables)[0]) == {}
+    declared = [
+        table("users", "user_id", unique=["user_id"]),
+        table("logins", ("user_id", INTEGER), references=["user_id -> users.user_id"]),
+    ]
+    assert ways(find_candidates(declared)[0]) == {}
+
+
+def test_floats_are_no_ids():
+    assert find_candidates([table("patients", ("patient_id", DOUBLE))]) == ()
+
+
+def test_a_second_person_is_seen():
+    tables = [table("users", "id"), table("payments", "id", "sender_user_id", "receiver_user_id")]
+    users = find_candidates(tables)[0]
+    assert ways(users) == {"payments": "sender_user_id -> users.id"}
+    assert second_ways(users, find_links(tables), "payments") == ("receiver_user_id",)
+
+
+def test_a_way_arrives_at_any_unique_key():
+    tables = [
+        table("users", "user_id", unique=["user_id"]),
+        table("orders", "order_id", "code", "user_id", unique=["order_id", "code"]),
+        table("parcels", "order_code", references=["order_code -> orders.code"]),
+    ]
+    assert ways(find_candidates(tables)[0])["parcels"] == "order_code -> orders.code"
+
+
+def test_a_named_unit_is_reached_by_its_name():
+    """No word of it says that it is an id."""
+    tables = [table("a", ("tag", TEXT)), table("b", ("tag", TEXT)), table("c", ("tag", BIGINT))]
+    assert find_candidates(tables) == ()
+    assert ways(candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
+
+
+def test_a_key_is_a_constraint_or_else_a_name():
+    assert key_of(table("visits", "a", "visit_id", unique=[("a", "visit_id")])) == ("visit_id", False)
+    assert key_of(table("visits", "visit_id", "code", unique=["code"])) == ("code", True)
+    assert key_of(table("visits", "patient_id")) is None
+
+
+def test_circles_of_references_end():
+    tables = [
+        table("users", "user_id", "team_id", unique=["user_id"], references=["team_id -> teams.team_id"]),
+        table("teams", "team_id", "user_id", unique=["team_id"], references=["user_id -> users.user_id"]),
+    ]
+    assert ways(find_candidates(tables)[0]) == {"teams": "user_id -> users.user_id"}
