@@ -44,7 +44,7 @@ from dpsql.span import Span, caret
 
 
 class Warning(builtins.Warning):
-    pass
+    """What there is to say about an answer; `cursor.messages` holds them."""
 
 
 class Error(Exception):
@@ -100,112 +100,158 @@ def part_of(statement: str, offset: int) -> Iterator[None]:
 
 
 class InterfaceError(Error):
+    """The library is used in a way that it does not allow: a closed cursor, a wrong argument, a missing package."""
+
     default_sqlstate = "08000"
 
 
 class DatabaseError(Error):
-    pass
+    """Something is wrong with the statement, the data, the account or the engine."""
 
 
 class DataError(DatabaseError):
+    """A released value does not fit where it is used."""
+
     default_sqlstate = "22000"
 
 
 class OperationalError(DatabaseError):
+    """The statement is well, but cannot be answered now: no budget, no time, other data, a failed engine."""
+
     default_sqlstate = "58000"
 
 
 class BudgetExceeded(OperationalError):
+    """An account's budget does not cover the charge; nothing was charged."""
+
     default_sqlstate = "53400"
 
 
 class AccountSuspended(OperationalError):
+    """Too many runs failed; the owner resumes the account."""
+
     default_sqlstate = "57P03"
 
 
 class QueryCanceled(OperationalError):
+    """The client, or its time, has ended the wait. The run goes on, and `charge` stands."""
+
     default_sqlstate = "57014"
 
 
 class EngineFailed(OperationalError):
+    """The engine failed after the charge; one fixed text, whatever the reason."""
+
     default_sqlstate = "58000"
 
 
 class StaleData(OperationalError):
+    """The data is not the registered version."""
+
     default_sqlstate = "55000"
 
 
 class AccessDenied(OperationalError):
+    """There is no such user, or none was named."""
+
     default_sqlstate = "28000"
 
 
 class IntegrityError(DatabaseError):
+    """The ledger is not the one that the schema needs."""
+
     default_sqlstate = "23000"
 
 
 class InternalError(DatabaseError):
+    """A bug of ours."""
+
     default_sqlstate = "XX000"
 
 
 class ProgrammingError(DatabaseError):
+    """The statement, a parameter or the schema is wrong."""
+
     default_sqlstate = "42000"
 
 
 class InvalidSyntax(ProgrammingError):
+    """The statement cannot be read."""
+
     default_sqlstate = "42601"
 
 
 class UnknownTable(ProgrammingError):
+    """There is no such table."""
+
     default_sqlstate = "42P01"
 
 
 class UnknownColumn(ProgrammingError):
+    """There is no such column."""
+
     default_sqlstate = "42703"
 
 
 class AmbiguousColumn(ProgrammingError):
+    """Several tables have the column."""
+
     default_sqlstate = "42702"
 
 
 class UnknownFunction(ProgrammingError):
+    """There is no such function over private rows."""
+
     default_sqlstate = "42883"
 
 
 class GroupingError(ProgrammingError):
+    """A private column stands outside of an aggregate."""
+
     default_sqlstate = "42803"
 
 
 class TypeMismatch(ProgrammingError):
+    """A value is not of the type that is needed."""
+
     default_sqlstate = "42804"
 
 
 class InvalidParameter(ProgrammingError):
+    """A setting or parameter is out of its range."""
+
     default_sqlstate = "22023"
 
 
 class LimitExceeded(ProgrammingError):
+    """The statement is too long or too deep."""
+
     default_sqlstate = "54000"
 
 
 class SchemaError(ProgrammingError):
+    """The schema is wrong."""
+
     default_sqlstate = "F0000"
 
 
 class NotSupportedError(DatabaseError):
+    """dpsql does not answer this: it would not be private, or is not there yet."""
+
     default_sqlstate = "0A000"
 
 
 class Unsupported(NotSupportedError):
-    pass
+    """SQL that dpsql does not, or not yet, answer."""
 
 
 class NotPrivate(NotSupportedError):
-    pass
+    """It would reveal single rows."""
 
 
 class UnboundedContribution(NotSupportedError):
-    pass
+    """A unit's contribution has no bound."""
 
 
 class UnboundedValues(NotSupportedError):
-    pass
+    """The values of a sum have no bounds."""
