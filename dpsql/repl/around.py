@@ -20,11 +20,12 @@ from dpsql.repl.scope import (
     path_to,
     sources_of,
 )
-from dpsql.repl.words import KEYWORDS
+from dpsql.repl.words import RESERVED
 
 _VALUES = frozenset(
     {"null", "true", "false", "end", "current_date", "current_timestamp", "asc", "desc", "all", "unknown"}
 )
+_BEFORE_VALUES = (RESERVED | {"by", "recursive", "escape"}) - _VALUES
 _COMPARES = frozenset({"=", "<>", "!=", "<", ">", "<=", ">=", "like", "ilike"})
 
 
@@ -89,7 +90,7 @@ class Around:
         if last.text == "*":
             return self.before_last not in ("select", "(", ",", ".", "distinct")
         if last.kind is Kind.WORD:
-            return last.text.lower() in KEYWORDS and last.text.lower() not in _VALUES
+            return last.text.lower() in _BEFORE_VALUES
         return last.kind in (Kind.OPERATOR, Kind.MARK) and last.text not in (")", "]")
 
     @property

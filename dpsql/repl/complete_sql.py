@@ -163,7 +163,7 @@ def _tables(menu: Menu, names: Names, known: dict[str, Source]) -> None:
 def _qualified(menu: Menu, around: Around, names: Names) -> None:
     qualifier = unquoted(around.qualifier).lower()
     for source in (*around.sources, *around.outer):
-        if source.name.lower() == qualifier:
+        if source.name.lower() == qualifier and source.columns:
             _columns(menu, source.columns)
             return
     if qualifier in ("public", "main"):

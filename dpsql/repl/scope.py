@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.repl.lex import Kind, Token
 from dpsql.repl.naming import Names, unquoted
-from dpsql.repl.words import KEYWORDS
+from dpsql.repl.words import RESERVED
 
 if TYPE_CHECKING:
     from dpsql.session import NamedColumn, NamedTable
@@ -225,7 +225,7 @@ def _alias(query: Group, place: int) -> tuple[str, int]:
 def _is_name(item: Token | Group) -> bool:
     if isinstance(item, Group):
         return False
-    return item.kind is Kind.QUOTED or (item.kind is Kind.WORD and item.text.lower() not in KEYWORDS)
+    return item.kind is Kind.QUOTED or (item.kind is Kind.WORD and item.text.lower() not in RESERVED)
 
 
 def _word(item: Token | Group) -> str:
@@ -297,9 +297,9 @@ def common_tables(
     if not query.items or _word(query.items[0]) != "with":
         return {}
     found: dict[str, Source] = {}
-    place = 1
+    place = 2 if _word(query.items[1] if len(query.items) > 1 else query.items[0]) == "recursive" else 1
     while place < len(query.items):
-        if _word(query.items[place]) in ("recursive", "") and not _is_name(query.items[place]):
+        if _is(query.items[place], ","):
             place += 1
             continue
         if not _is_name(query.items[place]):

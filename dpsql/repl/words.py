@@ -38,8 +38,8 @@ TYPES = frozenset(
 
 KEYWORDS = frozenset(
     word.lower() for phrase in (*STATEMENTS, *CLAUSES, *INSIDE, *OTHERS) for word in phrase.split()
-) - {"row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next", "date",
-     "timestamp", "interval"}  # fmt: skip
+) - {"at", "row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next",
+     "date", "timestamp", "interval"}  # fmt: skip
 """Those that are seldom a column's name."""
 
 RESERVED = frozenset(
@@ -47,8 +47,8 @@ RESERVED = frozenset(
      "desc", "distinct", "else", "end", "except", "exists", "extract", "false", "fetch", "from", "full", "group",
      "grouping", "having", "in", "inner", "intersect", "interval", "is", "join", "lateral", "left", "like", "ilike",
      "limit", "natural", "not", "null", "offset", "on", "only", "or", "order", "outer", "partition", "pivot", "qualify",
-     "right", "rollup", "select", "set", "similar", "some", "then", "to", "true", "union", "unpivot", "using", "values",
-     "when", "where", "window", "with", "within"}
+     "right", "rollback", "rollup", "select", "set", "similar", "some", "then", "to", "true", "union", "unpivot",
+     "using", "values", "when", "where", "window", "with", "within"}
 )  # fmt: skip
 """Words that a name may not be without quotes; or that read badly as one."""
 
