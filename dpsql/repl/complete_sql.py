@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpsql.repl.around import Around, look_around
 from dpsql.repl.joins import equalities, shared_columns
 from dpsql.repl.lex import Kind, Token
-from dpsql.repl.menu import Candidate, Menu
+from dpsql.repl.menu import MOST, Candidate, Menu
 from dpsql.repl.naming import Names, literal, quoted, unquoted
 from dpsql.repl.scope import Offered, Source, columns_of
 from dpsql.repl.words import STATEMENTS
@@ -238,9 +238,16 @@ def _names_in_scope(menu: Menu, around: Around, names: Names) -> None:
         if source.name:
             menu.name("alias", source.name, "" if source.table is None else source.table.name)
     if not around.sources and menu.typed:
-        for lower, table, one in names.all_columns:
-            if menu.typed.lower() in lower:
-                menu.name("column", one.name, f"{table.name}: {one.type}")
+        _any_columns(menu, names)
+
+
+def _any_columns(menu: Menu, names: Names) -> None:
+    """Before there is a FROM, the columns of all tables that answer to what is typed: as many as are shown."""
+    sought = menu.typed.lower()
+    found = [one for one in names.all_columns if one[0].startswith(sought)][:MOST]
+    found += [one for one in names.all_columns if sought in one[0]][: MOST - len(found)]
+    for _, table, column in found:
+        menu.name("column", column.name, f"{table.name}: {column.type}")
 
 
 def _operator(menu: Menu, around: Around) -> None:

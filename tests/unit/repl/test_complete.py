@@ -319,6 +319,7 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT t.| FROM table_7 t") == 50
     assert work("SELECT | FROM table_7 t JOIN table_8 u ON true") <= 102 + others
     assert work("SELECT column_199_4|") <= 11 + others  # of 10,000
+    assert work("SELECT col|") <= menu.MOST + others and len(offered("SELECT col|", names)) == menu.MOST
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
 
 
