@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from dpsql.dbapi.frames import Frame, with_errors
 from dpsql.display.formats import csv_lines, json_lines, unique_names
 from dpsql.display.layout import Expanded, Layout
-from dpsql.display.screen import Screen, coloured, terminal_width
+from dpsql.display.screen import Screen
 from dpsql.display.table import table_lines
 from dpsql.figures import CellError, Charge, short_left, short_up
 from dpsql.repl.view import View
@@ -74,19 +74,18 @@ def answer_lines(shown: Shown, view: View, screen: Screen | None, expanded: str)
         return list((csv_lines if view.format == "csv" else json_lines)(frame.names, frame.rows))
     if shown.is_plan:
         return [str(line) for (line,) in shown.rows]
-    bars = shown.errors if view.errors else None
-    lines = table_lines(shown.names, shown.rows, bars, layout_for(view, screen, expanded))
+    lines = table_lines(shown.names, shown.rows, shown.errors, layout_for(view, screen, expanded))
     barred = ", ± 95 % intervals" if view.errors and shown.has_bars else ""
     return [*lines, f"({len(shown.rows)} row{'' if len(shown.rows) == 1 else 's'}{barred})"]
 
 
 def layout_for(view: View, screen: Screen | None, expanded: str) -> Layout:
-    return Layout(
-        width=None if screen is None else terminal_width(screen.out),
+    """As the screen can show it; a file takes all."""
+    return replace(
+        Layout() if screen is None else screen.layout(),
         expanded=cast(Expanded, expanded),
         digits="significant" if view.digits else "all",
         errors=view.errors,
-        colour=screen is not None and coloured(screen.out),
     )
 
 
