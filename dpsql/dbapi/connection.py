@@ -183,8 +183,11 @@ class Connection:
             self._open_session().execute(command)
 
     def _left(self) -> str | None:
-        """Of the budget, for people."""
-        balance = self.budget()
+        """Of the budget, for people; None where the ledger cannot tell it now: the answer is there all the same."""
+        try:
+            balance = self.budget()
+        except errors.Error:
+            return None
         whose = "the dataset's" if self.user is None else f"{balance.account}'s"
         left, part = short_left(balance.left_epsilon, balance.epsilon), 100 * balance.fraction_left
         return f"{whose} budget: {short_left(part, Fraction(100))} % (epsilon {left} of {short_up(balance.epsilon)})"

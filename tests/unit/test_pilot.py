@@ -122,6 +122,17 @@ def test_a_pilot_is_charged_first_and_then_the_statement(ana: Session) -> None:
     pilot, real = dataset_entries(ana)
     assert answer.loss.rho == pilot + real and real > pilot > 0
     assert answer.settings is not None and answer.settings.epsilon > Fraction("0.5")
+    told = ana.charged  # together they are at most what both asked for
+    assert (told.rho, told.epsilon) == (answer.loss.rho, answer.settings.epsilon + Fraction("0.5"))
+    assert ana.budget().spent_epsilon <= told.epsilon
+
+
+def test_a_pilot_after_which_the_statement_is_refused_is_told(ana: Session) -> None:
+    with pytest.raises(InvalidParameter, match="too near to 0") as caught:
+        ana.execute(option("max_relative_error = 0.2", f"{COUNT} WHERE uid < 0"))
+    (pilot,) = dataset_entries(ana)
+    assert caught.value.charge == ana.charged and ana.charged.rho == pilot > 0
+    assert ana.charged.epsilon == Fraction("0.5")
 
 
 def test_the_receipts_are_those_of_the_pilot_and_of_the_statement(ana: Session) -> None:

@@ -31,6 +31,9 @@ def test_hostile_text_in_a_private_filter_is_one_value(connection, text):
     plain = connection.explain("SELECT COUNT(*) FROM visits WHERE ward = ?", ["WARD"])
     literal = "'" + text.replace("'", "''") + "'"
     assert explanation.releases[0].sql == plain.releases[0].sql.replace("'WARD'", literal)
+    numbered = connection.explain("SELECT COUNT(*) FROM visits WHERE ward = $2 AND ward <> $1", ["x", text])
+    written = connection.explain(f"SELECT COUNT(*) FROM visits WHERE ward = {literal} AND ward <> 'x'")
+    assert numbered.releases[0].sql == written.releases[0].sql
 
 
 def test_parameters_of_each_type(cursor):
