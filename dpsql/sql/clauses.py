@@ -96,14 +96,38 @@ def with_of(ctes: list[exp.CTE]) -> exp.With:
     return exp.With(expressions=ctes, recursive=any(cte.this.meta.get(RECURSIVE) for cte in ctes) or None)
 
 
+def in_parentheses(side: exp.Expr, post: exp.Query) -> exp.Query:
+    """One side of a set operation, with the parentheses that keep its order, its limit or its own sides to itself.
+
+    Not around WITH, with which post-processing may not begin in parentheses.
+    """
+    own = isinstance(post, exp.SetOperation) or any(post.args.get(name) for name in ("order", "limit", "offset"))
+    return exp.Subquery(this=post) if isinstance(side, exp.Subquery) and own and not post.args.get("with_") else post
+
+
 def name_columns(query: exp.Expr, names: list[exp.Identifier]) -> None:
-    """WITH t(a, b) AS (SELECT x, y …) is WITH t AS (SELECT x AS a, y AS b …)."""
+    """WITH t(a, b) AS (SELECT x, y …) is WITH t AS (SELECT x AS a, y AS b …); so with VALUES."""
     select = query
     while isinstance(select, exp.SetOperation | exp.Subquery):
         select = select.left if isinstance(select, exp.SetOperation) else select.this
+    values = _plain_values(select)
+    if values is not None and len(names) == len(values.expressions[0].expressions):
+        values.args["alias"].set("columns", [name.copy() for name in names])
+        return
     items = list(select.selects) if isinstance(select, exp.Select) else []
     if len(names) > len(items) or any(item.is_star for item in items):
         raise Unsupported("the list of column names does not fit the columns", span=span_of(names[0]))
     for item, name in zip(items, names, strict=False):
         inner = item.this if isinstance(item, exp.Alias) else item.copy()
         item.replace(exp.Alias(this=inner, alias=name.copy()))
+
+
+def _plain_values(select: exp.Expr) -> exp.Values | None:
+    """VALUES that stand where a query may, which sqlglot reads as SELECT * FROM (VALUES …) AS _values."""
+    from_ = select.args.get("from_")
+    values = from_.this if isinstance(from_, exp.From) else None
+    if not isinstance(values, exp.Values) or values.alias_column_names or values.args.get("alias") is None:
+        return None
+    is_all = isinstance(select, exp.Select) and [type(item) for item in select.selects] == [exp.Star]
+    rows = all(isinstance(row, exp.Tuple) for row in values.expressions)
+    return values if rows and is_all and not select.args.get("joins") else None

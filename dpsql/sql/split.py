@@ -31,6 +31,7 @@ from dpsql.sql.clauses import (
     aggregates,
     asks_types,
     check_clauses,
+    in_parentheses,
     keep_ctes,
     mixed,
     name_columns,
@@ -153,8 +154,8 @@ class _Splitter:
                 raise NotPrivate("this would return single private rows", hint=hint, span=span_of(query))
             return Block(Ownership.OWNED, query)
         sides = [self.query(side, env) for side in (query.left, query.right)]
-        query.set("this", sides[0].post)
-        query.set("expression", sides[1].post)
+        query.set("this", in_parentheses(query.left, sides[0].post))
+        query.set("expression", in_parentheses(query.right, sides[1].post))
         self._nested(query, env, skip={"this", "expression"})
         released = any(side.ownership is Ownership.RELEASED for side in sides)
         outputs = same_outputs(sides[0].outputs, sides[1].outputs)

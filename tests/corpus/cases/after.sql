@@ -74,6 +74,16 @@ SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward UNION ALL SELECT 'all wards
 -- case: EXCEPT of public and released keys
 SELECT ward FROM wards EXCEPT SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 880 ORDER BY ward
 
+-- case: EXCEPT of a set operation in parentheses
+SELECT ward FROM wards EXCEPT (SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 880 UNION SELECT ward FROM wards WHERE floor > 2) ORDER BY ward
+
+-- case: the first of each, in parentheses
+(SELECT ward FROM visits GROUP BY ward ORDER BY ward LIMIT 2) UNION ALL (SELECT kind FROM visits GROUP BY kind ORDER BY kind) ORDER BY ward
+
+-- case: VALUES as a WITH of named columns
+WITH picked(name, label) AS (VALUES ('surgery', 'S'), ('cardiology', 'C'))
+SELECT label, COUNT(*) AS n FROM visits JOIN picked ON ward = name GROUP BY label ORDER BY label
+
 -- case: scalar sub-selects side by side
 SELECT (SELECT COUNT(*) FROM visits) AS visits, (SELECT COUNT(*) FROM patients) AS patients, (SELECT AVG(price) FROM prescriptions) AS price
 
