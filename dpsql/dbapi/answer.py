@@ -14,6 +14,7 @@ from dpsql.display.layout import Layout
 from dpsql.display.plot import draw
 from dpsql.display.screen import terminal_width
 from dpsql.display.table import table_lines
+from dpsql.display.text import shown
 from dpsql.errors import ProgrammingError
 from dpsql.figures import CellError, Charge
 from dpsql.session import Receipt
@@ -102,11 +103,11 @@ class Answer:
         if not self.columns:
             return self.command
         if self.columns == ("QUERY PLAN",):
-            return "\n".join(str(line) for (line,) in self.rows)
+            return "\n".join(shown(str(line)) for (line,) in self.rows)
         width = terminal_width(sys.stdout)
         layout = Layout(width, "off" if width is None else "auto")
-        shown, bars = self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN]
-        return "\n".join([*table_lines(self.columns, shown, bars, layout), *self._beneath()])
+        table = table_lines(self.columns, self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN], layout)
+        return "\n".join([*table, *map(shown, self._beneath())])
 
     def _repr_html_(self) -> str:
         if self.columns in ((), ("QUERY PLAN",)):

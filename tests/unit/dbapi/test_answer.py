@@ -91,6 +91,11 @@ def test_explain_reads_as_a_plan(connection):
     assert repr(answer).startswith("Loss: at most") and "<pre" in answer._repr_html_()
 
 
+def test_text_steers_no_terminal(connection):
+    for sql in ("SELECT E'a\\x1b[31mb' AS \"c\x1b[0m\"", "EXPLAIN SELECT E'a\\x1b[31mb' AS x, COUNT(*) FROM visits"):
+        assert "\x1b" not in repr(connection.sql(sql))
+
+
 def test_html_escapes_the_analysts_text(connection):
     page = connection.sql(f"SELECT '{HOSTILE}' AS \"{HOSTILE}\"")._repr_html_()
     assert HOSTILE not in page and page.count("&lt;script&gt;") == 2
@@ -161,6 +166,18 @@ def test_cursors_take_what_is_left_as_polars(cursor):
     cursor.execute("SELECT i FROM generate_series(1, 3) AS s(i) ORDER BY i")
     cursor.fetchone()
     assert cursor.fetch_pl()["i"].to_list() == [2, 3] and cursor.fetchall() == []
+
+
+@pytest.mark.filterwarnings("ignore:pandas only supports")
+def test_what_other_libraries_read_by_themselves(connection):
+    """They take any connection of PEP 249."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = connection.sql(QUERY).rows
+    frame = pandas.read_sql("SELECT sex, COUNT(*) AS n FROM patients WHERE birth_year < ? GROUP BY sex", connection,
+                            params=[3000])  # fmt: skip
+    assert list(frame["n"]) and list(frame.columns) == ["sex", "n"]
+    assert polars.read_database(QUERY, connection).rows() == rows
+    assert connection.budget().charges == 2
 
 
 @pytest.mark.parametrize(("module", "extra", "method"), [("polars", "polars", "pl"), ("pandas", "pandas", "df"),
