@@ -27,7 +27,7 @@ help:
 	@echo 'make verify    random statements on neighboring databases, and an audit of the noise; SECONDS=600'
 	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
 	@echo 'make golden    rewrite the golden files; read the diff'
-	@echo 'make bench     sampler, compile, overhead, accuracy, ledger, dashboard'
+	@echo 'make bench     sampler, compile, startup, overhead, accuracy, ledger, dashboard'
 	@echo 'make clean     remove .venv and caches'
 
 $(RUN): pyproject.toml
@@ -75,6 +75,7 @@ golden: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.sampler
 	$(BIN)/python -m benchmarks.compile
+	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.ledger
