@@ -74,7 +74,9 @@ def read_text(file: str) -> str:
         raise complaint(file, None, f"cannot be read: {reason}", "Give the path of a YAML file.") from None
     except ValueError:  # a NUL in the path
         raise complaint(quoted(file), None, "is not a path", "Give the path of a YAML file.") from None
-    if Path(file).suffix.lower() in _DATA or data.startswith((b"PAR1", b"SQLite format 3")) or data[8:12] == b"DUCK":
+    if data.startswith(b"SQLite format 3"):
+        raise complaint(file, None, "is a database, perhaps a ledger, not a schema", "Give the path of a YAML file.")
+    if Path(file).suffix.lower() in _DATA or data.startswith(b"PAR1") or data[8:12] == b"DUCK":
         hint = f"Draft a schema with 'dpsql init {file}', and open that."
         raise complaint(file, None, "holds data: it is not a schema", hint)
     if len(data) > MAX_BYTES:

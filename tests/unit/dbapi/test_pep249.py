@@ -451,6 +451,9 @@ def test_two_phase_commit_is_absent(connection, name):
     assert not hasattr(connection, name)
 
 
-@pytest.mark.parametrize("where", ["cursor", "connection"])
-def test_error_handlers_are_absent(where, request):
-    assert not hasattr(request.getfixturevalue(where), "errorhandler")
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("cursor", "errorhandler"), ("connection", "errorhandler"), ("connection", "messages"), ("cursor", "next")],
+)
+def test_other_extensions_are_absent(where, name, request):
+    assert not hasattr(request.getfixturevalue(where), name)

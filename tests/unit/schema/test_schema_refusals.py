@@ -358,6 +358,11 @@ def test_data_in_the_place_of_a_schema(tmp_path: Path, name: str, content: bytes
     assert "holds data" in error.message and f"dpsql init {tmp_path / name}" in (error.hint or "")
 
 
+def test_a_ledger_in_the_place_of_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "clinic.ledger").write_bytes(b"SQLite format 3\x00")
+    assert "perhaps a ledger" in refusal(tmp_path / "clinic.ledger").message
+
+
 def test_a_longer_circle_is_found(tmp_path: Path) -> None:
     text = VALID.replace("unit: {person: people.id}", "unit: {visit: tests.visit}").replace(
         "    unit: {visit: visits.visit}\n", "    unit: {visit: visits.visit}\n    unique: [visit]\n"
