@@ -78,7 +78,7 @@ def _ruler(low: float, high: float, room: int) -> _Ruler:
     if low == 0:
         return _Ruler(0, room, high / room)
     if high == 0:
-        return _Ruler(room, 1, -low / room)
+        return _Ruler(room - 1, 1, -low / (room - 1))
     left = min(room - 1, max(1, round(room * -low / (high - low))))
     return _Ruler(left, room - left, max(-low / left, high / (room - left)))
 
