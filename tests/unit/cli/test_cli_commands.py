@@ -114,7 +114,7 @@ def test_the_budget_ends(run, clinic):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("query",), ("query", "s.yaml"), ("query", "s.yaml", "SELECT 1", "--file", "x.sql"), ("nothing",),
+    [("query",), ("query", "s.yaml"), ("query", "s.yaml", "SELECT 1", "--file", "x.sql"), ("nothing",),
      ("query", "s.yaml", "SELECT 1", "--format", "xml"), ("query", "s.yaml", "SELECT 1", "--set", "epsilon"), ("data",),
      ("query", "s.yaml", "SELECT 1", "SELECT 2"), ("query", "s.yaml", "--bogus"),
      ("query", "s.yaml", "--user", "a", "-x"), ("budget", "s.yaml", "more")],
