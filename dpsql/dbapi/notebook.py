@@ -8,20 +8,23 @@
     SELECT ward, COUNT(*) FROM visits GROUP BY ward
 
 `--explain` tells what the statement would cost, for free; `--params values` takes its parameters from a variable. An
-error is shown with a caret below the statement and without a traceback.
+error is shown with a caret below the statement and without a traceback. SQL is sent as it stands: IPython fills nothing
+in for {x} and $x.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.connection import Connection, connect
-from dpsql.errors import Error, InterfaceError
+from dpsql.errors import Error, InterfaceError, QueryCanceled
 from dpsql.session import Balance, Explanation
 
 _USAGE = "Write for example: %dpsql clinic.yaml --user ana"
@@ -65,7 +68,7 @@ class Magic:
                 return self._cell(line, cell)
             return self._sql(line) if _is_sql(line) else self._line(line)
         except Error as error:
-            lines = [f"ERROR:  {error}"]
+            lines = [f"ERROR:  {error}", *([f"charged: {error.charge}"] if error.charge else [])]
             setattr(error, "_render_traceback_", lambda: lines)  # noqa: B010  (IPython shows this in its place)
             raise
 
@@ -79,7 +82,7 @@ class Magic:
         return None
 
     def _sql(self, line: str) -> Answer:
-        return self._open().sql(line.strip().rstrip(";"))
+        return _ask(self._open(), line.strip().rstrip(";"))
 
     def _cell(self, line: str, cell: str) -> Answer | Explanation | None:
         name, options = _assigned(line)
@@ -89,22 +92,21 @@ class Magic:
         parameters = self._parameters(given.params)
         statement = cell.strip().rstrip(";")
         with self._settings(epsilon=given.epsilon, delta=given.delta) as connection:
-            asked = connection.explain if given.explain else connection.sql
-            answer: Answer | Explanation = asked(statement, parameters)
+            answer = (connection.explain if given.explain else partial(_ask, connection))(statement, parameters)
         if name is None:
             return answer
         self._shell.push({name: answer})
         return None
 
     def _connect(self, given: argparse.Namespace) -> None:
-        """To a variable that holds a connection, or else to a path or URL."""
+        """To what a variable holds: a connection, a dict, a path; or else to a path or URL."""
         found = self._shell.user_ns.get(given.where)
         if isinstance(found, Connection):
             self._use(found, own=False)
             return
         if given.where is None:
             raise InterfaceError("--user is for a connection that is opened", hint=_USAGE)
-        where = found if isinstance(found, dict) else given.where
+        where = found if isinstance(found, dict | str | os.PathLike) else given.where
         settings = {name: getattr(given, name) for name in ("epsilon", "delta") if getattr(given, name) is not None}
         self._use(connect(where, given.user, **settings), own=True)
 
@@ -139,6 +141,21 @@ class Magic:
             raise InterfaceError(f'there is no variable "{name}"', hint="It holds a sequence, one value for each ?.")
         value: Sequence[Any] = self._shell.user_ns[name]
         return value
+
+
+setattr(Magic.run, "_ipython_magic_no_var_expand", True)  # noqa: B010  (how IPython's decorator says it)
+
+
+def _ask(connection: Connection, statement: str, parameters: Sequence[Any] = ()) -> Answer:
+    """Who interrupts the kernel cancels the statement, and is told what it was charged."""
+    cursor = connection.cursor()
+    try:
+        return cursor.execute(statement, parameters).answer()
+    except KeyboardInterrupt:
+        hint = "The run goes on; asking again waits for it, and is free." if cursor.loss else "Nothing was charged."
+        canceled = QueryCanceled("the statement was interrupted", hint=hint)
+        canceled.charge = cursor.loss
+        raise canceled from None
 
 
 def _is_sql(line: str) -> bool:

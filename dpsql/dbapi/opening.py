@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -59,11 +60,11 @@ class Opening:
         self._connection: Connection | None = None
         self._error: BaseException | None = None
 
-    def begin(self) -> None:
-        """Start opening. Beginning again does nothing."""
+    def begin(self, failed: Callable[[BaseException], None] | None = None) -> None:
+        """Start opening; `failed` is called on the thread with what it raises. Beginning again does nothing."""
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._open, name="dpsql-open", daemon=True)
+                self._thread = threading.Thread(target=self._open, args=(failed,), name="dpsql-open", daemon=True)
                 self._thread.start()
 
     @property
@@ -90,7 +91,7 @@ class Opening:
         if self._connection is not None:
             self._connection.close()
 
-    def _open(self) -> None:
+    def _open(self, failed: Callable[[BaseException], None] | None) -> None:
         try:
             for part in _PARTS:
                 if self._left:
@@ -100,3 +101,5 @@ class Opening:
             self._connection = connect(address.path, address.user, **address.settings)
         except BaseException as error:
             self._error = error
+            if failed is not None:
+                failed(error)

@@ -4,8 +4,11 @@ import sys
 from fractions import Fraction
 
 import pytest
+from support.running import COUNT, gated_house, press_ctrl_c
 
 import dpsql
+from dpsql.dbapi.connection import Connection
+from dpsql.errors import QueryCanceled
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
 
@@ -101,9 +104,26 @@ def test_parameters_come_from_a_variable_and_are_never_read_as_sql(connected, ca
 
 
 def test_braces_and_dollars_are_not_filled_in(connected):
-    """IPython expands {x} and $x in lines of magics, but cells are sent as they stand."""
+    """IPython would expand {x} and $x in the lines of magics; SQL is sent as it stands."""
     connected.user_ns["x"] = "1; DROP"
-    assert connected.run_cell("%%dpsql\nSELECT '{x} $x' AS a").result.rows == [("{x} $x",)]
+    for code in ("%%dpsql\nSELECT '{x} $x' AS a", "%dpsql SELECT '{x} $x' AS a"):
+        assert connected.run_cell(code).result.rows == [("{x} $x",)]
+
+
+def test_interrupting_the_kernel_cancels_and_tells_the_charge(shell, capsys, tmp_path):
+    with gated_house(tmp_path) as house:
+        shell.user_ns["mine"] = connection = Connection(house.session)
+        thread = press_ctrl_c(lambda: house.engine.began)
+        text = failed(shell, capsys, f"%%dpsql mine\n{COUNT}", QueryCanceled)
+        thread.join()
+        assert "interrupted" in text and "charged: epsilon" in text and connection.budget().charges == 1
+        house.engine.gate.set()
+        assert shell.run_cell(f"%%dpsql\n{COUNT}").result.scalar() == 2400
+
+
+def test_a_path_in_a_variable(shell, folder):
+    shell.user_ns["where"] = folder / "clinic.yaml"
+    assert shell.run_cell("%dpsql where --user ana").success and budget(shell).account == "ana"
 
 
 def test_a_connection_of_the_notebook(shell, folder):

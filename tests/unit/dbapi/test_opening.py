@@ -85,12 +85,13 @@ def test_who_and_what_is_asked_is_checked_at_once(path: Path) -> None:
 
 
 def test_what_opening_raises_is_raised_each_time(path: Path) -> None:
-    soon = open_soon(path, "ana", epsilon="many")
-    soon.begin()
+    soon, told = open_soon(path, "ana", epsilon="many"), []
+    soon.begin(told.append)
     for _ in range(2):
         with pytest.raises(InvalidParameter):
             soon.connection()
     soon.close()
+    assert [type(error) for error in told] == [InvalidParameter]
 
 
 def test_settings_and_the_user_may_stand_in_the_address(path: Path) -> None:

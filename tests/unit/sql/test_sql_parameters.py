@@ -5,10 +5,13 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
 
-from dpsql.errors import InvalidSyntax, ProgrammingError
+from dpsql.errors import Error, InvalidSyntax, ProgrammingError
 from dpsql.sql.commands import SetCommand, read_command
-from dpsql.sql.parameters import literal
+from dpsql.sql.parameters import Parameter, literal
 from dpsql.sql.parse import parse
 
 
@@ -127,6 +130,22 @@ def test_moments_of_numpy_and_pandas_never_become_numbers() -> None:
 def test_commands_take_values() -> None:
     assert read_command("SET epsilon = ?", [0.5]) == SetCommand("epsilon", "0.5")
     assert read_command("SET epsilon TO $1", ["1; RESET ALL"]) == SetCommand("epsilon", "1; RESET ALL")
-    for sql, given in (("SET epsilon = 1", [1]), ("SET epsilon = ?", []), ("SHOW epsilon", [1])):
+    for sql, values in (("SET epsilon = 1", [1]), ("SET epsilon = ?", []), ("SHOW epsilon", [1])):
         with pytest.raises(ProgrammingError, match="placeholder"):
-            read_command(sql, given)
+            read_command(sql, values)
+
+
+PIECES = ["$", "$1", "$2", "$10", "?", "%s", "%(a)s", "%(", ":a", ":1", "::int", "@a", "a", "1", "'?'", "[", "]", ",",
+          "(", ")", " ", "%", "{", "}", "=", "$$ $1 $$", "-- ?"]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12), st.lists(st.sampled_from(["x'", 3, None]), max_size=3))
+def test_any_text_is_read_or_refused(pieces: list[str], values: list[Parameter]) -> None:
+    """What is read holds no placeholder."""
+    sql = "SELECT " + "".join(pieces)
+    try:
+        tree = parse(sql, values)
+    except Error:
+        return
+    assert tree.find(exp.Placeholder, exp.Parameter) is None
