@@ -21,6 +21,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 
+from dpsql.errors import Error
 from dpsql.repl.commands import COMMANDS
 from dpsql.repl.complete import Names, complete
 from dpsql.repl.highlight import highlight
@@ -60,7 +61,11 @@ class _Words(Completer):
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        for found in complete(document.text, document.cursor_position, self._names(), COMMANDS):
+        try:
+            names = self._names()
+        except Error:  # the data cannot be opened, which the prompt ends with
+            return
+        for found in complete(document.text, document.cursor_position, names, COMMANDS):
             yield Completion(
                 found.text,
                 start_position=found.start - document.cursor_position,
@@ -105,6 +110,13 @@ def refresh(session: PromptSession[str]) -> None:
     """Draw again, from any thread."""
     if session.app.is_running:
         session.app.invalidate()
+
+
+def interrupt(session: PromptSession[str], error: BaseException) -> None:
+    """From any thread: end the entry that is being typed by an error, which `ask_line` raises."""
+    app, loop = session.app, session.app.loop
+    if loop is not None and app.is_running:
+        loop.call_soon_threadsafe(lambda: app.exit(exception=error) if app.is_running and not app.is_done else None)
 
 
 def open_history(keep: bool) -> History:

@@ -16,7 +16,7 @@ from dpsql.errors import Error, InterfaceError
 from dpsql.repl.beneath import Beneath
 from dpsql.repl.complete import names_of
 from dpsql.repl.meta import Leave, read_threshold
-from dpsql.repl.prompt import ask_line, make_prompt, open_history, refresh
+from dpsql.repl.prompt import ask_line, interrupt, make_prompt, open_history, refresh
 from dpsql.repl.shell import Shell
 from dpsql.repl.show import left_text
 from dpsql.repl.view import View
@@ -94,7 +94,7 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     shell.ask = _ask
     shell.history = lambda: list(reversed(list(history.load_history_strings())))
     shell.note(f"dpsql {VERSION}: \\? for help, \\q to leave")
-    opening.begin()
+    opening.begin(lambda error: interrupt(session, error))
     beneath.start()
     try:
         while True:

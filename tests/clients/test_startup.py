@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 
 import dpsql
 from benchmarks.startup import LIMIT, environment_of, start
 from dpsql.cli.hospital import make_hospital
 
+ROOT = Path(__file__).parents[2]
 HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "pyarrow", "matplotlib", "IPython", "sqlalchemy", "psycopg", "asyncpg",
          "dpsql.session", "dpsql.compile", "dpsql.dataset", "dpsql.engines.duckdb", "dpsql.verify")  # fmt: skip
 
@@ -35,3 +38,20 @@ def test_what_comes_before_a_prompt_imports_no_engine_and_no_sql(module: str) ->
     code = f"import sys, {module}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("typed", ["", "SELECT COU"], ids=["nothing is typed", "a statement is begun"])
+def test_a_prompt_whose_data_cannot_be_opened_ends_with_the_error(tmp_path: Path, typed: str) -> None:
+    """Settings are read behind the prompt; nobody has to ask something first to be told that they are wrong."""
+    path = str(make_hospital(tmp_path))
+    dpsql.connect(path, user="ana").close()
+    child = pexpect.spawn(
+        sys.executable, ["-m", "dpsql", path, "--user", "ana", "--epsilon", "many", "--no-history"], encoding="utf-8",
+        timeout=20, env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+    )  # fmt: skip
+    child.expect("hospital=>")
+    child.send(typed)
+    child.expect(r"ERROR:.*epsilon must be a number, not \"many\"")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 1 and "Traceback" not in str(child.before)
