@@ -97,7 +97,7 @@ def _along(rows: Sequence[Row], keys: list[int]) -> tuple[int | None, int | None
     if len(ordered) != 1 or len(keys) > 2:
         return None, None
     (along,) = ordered
-    if len({row[along] for row in rows}) < 2:
+    if len({row[along] for row in rows} - {None}) < 2:
         return None, None
     others = [at for at in keys if at != along]
     if not others:

@@ -7,7 +7,7 @@ import math
 from dpsql.display.canvas import Canvas
 from dpsql.display.scales import Scale, Tick, number_ticks, position, ticks_of, widened
 from dpsql.display.series import Point, Series
-from dpsql.display.text import cut
+from dpsql.display.text import cut, width_of
 
 MOST_SERIES = 6
 _MARKS = "●○◆◇▲△"
@@ -38,8 +38,12 @@ def _heading(series: list[Series], title: str, width: int, plain: bool, colour: 
     if len(series) == 1 and not series[0].name:
         return cut(title, width, plain)
     marks = _PLAIN_MARKS if plain else _MARKS
-    named = [f"{_paint(marks[at], _COLOURS[at], colour)} {one.name}" for at, one in enumerate(series[:MOST_SERIES])]
-    return f"{title}: {'  '.join(named)}"
+    share = max(4, width // (min(len(series), MOST_SERIES) + 1) - 4)
+    named = [
+        f"{_paint(marks[at], _COLOURS[at], colour)} {cut(one.name, share, plain)}"
+        for at, one in enumerate(series[:MOST_SERIES])
+    ]
+    return f"{cut(title, share, plain)}: {'  '.join(named)}"
 
 
 def _range(series: list[Series]) -> tuple[float, float]:
@@ -111,23 +115,23 @@ def _framed(canvas: Canvas, ticks: list[Tick], y: Scale, left: int, colour: bool
 
 def _below(series: list[Series], canvas: Canvas, x: Scale, left: int) -> list[str]:
     """The axis on which the lines run."""
-    line, below = ["-" if canvas.plain else "─"] * canvas.width, [" "] * (canvas.width + 12)
+    line, below = ["-" if canvas.plain else "─"] * canvas.width, [" "] * canvas.width
     free = -1
-    for tick in _along_ticks(series, x, canvas.width):
+    for tick in _along_ticks(series, x, canvas.width, canvas.plain):
         column = round(x.place(tick.value))
-        start = max(0, column - len(tick.text) // 2)
-        if start <= free or start + len(tick.text) > canvas.width + 2:
+        start = max(0, min(column - width_of(tick.text) // 2, canvas.width - width_of(tick.text)))
+        if start <= free:
             continue
         line[column] = "+" if canvas.plain else "┬"
-        below[start : start + len(tick.text)] = tick.text
-        free = start + len(tick.text)
+        free = start + width_of(tick.text)
+        below[start:free] = [tick.text] + [""] * (free - start - 1)
     corner = "+" if canvas.plain else "└"
     return [f" {' ' * left} {corner}{''.join(line)}", f" {' ' * left}  {''.join(below)}".rstrip()]
 
 
-def _along_ticks(series: list[Series], x: Scale, width: int) -> list[Tick]:
+def _along_ticks(series: list[Series], x: Scale, width: int, plain: bool) -> list[Tick]:
     """Round places; or, where rows have no places, the labels of some of them."""
     points = [point for one in series for point in one.points]
     if points and points[0].label:
-        return [Tick(float(position(point.along) or 0), cut(point.label, 14)) for point in points]
+        return [Tick(float(position(point.along) or 0), cut(point.label, 14, plain)) for point in points]
     return ticks_of([point.along for point in points])(x.low, x.high, max(2, width // 12))

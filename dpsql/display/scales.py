@@ -14,6 +14,7 @@ LARGEST = 1e200
 
 _DAY = 86_400.0
 _EPOCH = dt.datetime(1970, 1, 1)
+_FIRST, _LAST = ((end - _EPOCH).total_seconds() for end in (dt.datetime.min, dt.datetime(9999, 12, 31)))
 _STEPS = (
     *((float(n), "%H:%M:%S") for n in (1, 5, 15, 30)),
     *((60.0 * n, "%H:%M") for n in (1, 5, 15, 30, 60, 180, 360, 720)),
@@ -106,6 +107,7 @@ def time_ticks(low: float, high: float, most: int) -> list[Tick]:
 
 
 def _month_ticks(low: float, high: float, most: int) -> list[Tick]:
+    low, high = max(low, _FIRST), min(high, _LAST)
     first, last = (_months(_EPOCH + dt.timedelta(seconds=value)) for value in (low, high))
     step, form = next(((s, f) for s, f in _MONTHS if (last - first) / s <= most), _MONTHS[-1])
     months = range(-(-first // step) * step, last + 1, step)

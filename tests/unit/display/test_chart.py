@@ -119,7 +119,7 @@ def test_series_have_marks_of_their_own():
      │
    0 ┤
      └┬────────────┬────────────┬─────────────┬────────────┬
-      2000       2001         2002          2003         2004
+      2000       2001         2002          2003        2004
 whiskers are 95 % intervals
 """
     many = [(day, sex, day + 80 * at) for day in range(200) for at, sex in enumerate("fm")]

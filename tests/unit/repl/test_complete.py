@@ -11,6 +11,7 @@ from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, 
 from dpsql.repl import matching, menu, naming
 from dpsql.repl.commands import COMMANDS
 from dpsql.repl.complete import Candidate, Names, complete
+from dpsql.repl.lex import tokens
 from dpsql.repl.naming import list_paths, quoted, unquoted
 from dpsql.repl.words import KEYWORDS
 from dpsql.schema.load import load_schema
@@ -177,7 +178,8 @@ def test_a_quote_that_is_there_is_kept():
     "text",
     ["SELECT 'a|' FROM visits", "SELECT * FROM visits WHERE ward = 'e|", "-- SELECT |", "/* FROM |", "/* | */ SELECT",
      "SELECT 12|", "SELECT $1|", "SELECT COUNT(*) AS |", "SELECT ward FROM visits LIMIT |", "SELECT $$ FROM |",
-     "BEGIN |", "SELECT unknown.| FROM visits", "\\nothing |", "SELECT 'done'|"],
+     "SELECT 1 FROM patients WHERE sex = 'f'|", "BEGIN |", "SELECT unknown.| FROM visits", "\\nothing |",
+     "SELECT 'done'|"],
 )  # fmt: skip
 def test_nothing_is_offered(text):
     assert offered(text) == []
@@ -192,6 +194,21 @@ def test_joins_by_declared_keys():
     assert texts("SELECT 1 FROM visits JOIN visits v2 ON |", "join") == [
         "v2.patient_id = visits.patient_id", "v2.visit_id = visits.visit_id"
     ]  # fmt: skip
+
+
+def test_keys_join_whichever_table_comes_first():
+    def table(name, column, *foreign):
+        return NamedTable(name, "private", (NamedColumn(column, BIGINT),), foreign=foreign)
+
+    stays = table("stays", "who", ForeignKey("f", "who", "people", "id"))
+    names = Names((table("people", "id"), stays, table("calls", "by", ForeignKey("g", "by", "people", "id"))))
+
+    def joined(text):
+        return [one.text for one in offered(f"SELECT 1 FROM {text} ON |", names) if one.kind == "join"]
+
+    assert joined("people p JOIN stays s") == ["s.who = p.id"] and joined("stays s JOIN people p") == ["p.id = s.who"]
+    assert joined("stays s JOIN calls c") == ["c.by = s.who"]
+    assert joined("people p JOIN stays s ON s.who = p.id JOIN calls c") == ["c.by = p.id", "c.by = s.who"]
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -288,6 +305,7 @@ def test_any_text(text, data):
 @given(st.text(min_size=1).filter(lambda name: "\x00" not in name))
 def test_names_are_read_back(name):
     assert unquoted(quoted(name)) == name == unquoted(quoted(name, always=True))
+    assert len(tokens(quoted(name))) == 1
 
 
 def test_deep_parentheses():
