@@ -69,13 +69,13 @@ EDGES: dict[str, set[str]] = {
                "pins", "public_facts", "payers", "dataset", "session"},
     "dbapi": {"dataset", "display", "outlook", "session"},
     "sqlalchemy": {"dbapi", "session"},
-    "cli": {"dbapi", "display", "owner", "verify"},
+    "cli": {"dbapi", "display", "owner", "repl", "verify"},
     "repl": {"dbapi", "display", "session"},
     "__init__": {"session", "dbapi"},
     "__main__": {"cli"},
 }  # fmt: skip
 DOORS = ("dbapi", "cli", "repl", "pgwire", "sqlalchemy", "web", "__init__")
-BEHIND_DOORS = {"dataset", "outlook", "session", "dbapi", "display", "owner", "verify"}
+BEHIND_DOORS = {"dataset", "outlook", "session", "dbapi", "display", "owner", "repl", "verify"}
 # The only places that may import a package.
 HOMES = {
     "sqlglot": ("sql/",),

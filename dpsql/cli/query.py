@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import dpsql
 from dpsql.cli.explained import document
@@ -18,8 +17,8 @@ from dpsql.dbapi.frames import Frame, with_errors
 from dpsql.display.formats import csv_lines, json_lines, unique_names
 from dpsql.display.screen import Screen, Usage
 from dpsql.display.table import print_table
-from dpsql.errors import InterfaceError
 from dpsql.figures import short_left, short_up
+from dpsql.repl.given import read_statements, settings_of
 
 Parameter = str | int | Decimal | bool | None
 
@@ -27,7 +26,7 @@ Parameter = str | int | Decimal | bool | None
 def run(given: argparse.Namespace, screen: Screen) -> None:
     sql = _statement(given)
     parameters = [read_parameter(text) for text in given.parameters]
-    with dpsql.connect(given.schema, given.user, **_settings(given)) as connection:
+    with dpsql.connect(given.schema, given.user, **settings_of(given)) as connection:
         if given.command == "explain":
             explained = connection.explain(sql, parameters)
             screen.print(json.dumps(document(explained), indent=2) if given.json else str(explained))
@@ -46,26 +45,7 @@ def _statement(given: argparse.Namespace) -> str:
         raise Usage("give one statement: as SQL, as - for the standard input, or by --file")
     if given.sql == "-":
         return sys.stdin.read()
-    return str(given.sql) if given.file is None else _read(given.file)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
-
-
-def _settings(given: argparse.Namespace) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for text in given.set:
-        name, separator, value = text.partition("=")
-        if not separator:
-            raise Usage(f"--set takes NAME=VALUE, not {text}")
-        settings[name.strip()] = value.strip()
-    named = {"epsilon": given.epsilon, "delta": given.delta}
-    return settings | {name: value for name, value in named.items() if value is not None}
+    return str(given.sql) if given.file is None else read_statements(given.file)
 
 
 def read_parameter(text: str) -> Parameter:

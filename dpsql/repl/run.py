@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import cache
-from pathlib import Path
 
 from prompt_toolkit import PromptSession
 
 from dpsql.about import VERSION
 from dpsql.dbapi.opening import Opening, open_soon
-from dpsql.display.screen import Screen, Usage
-from dpsql.errors import Error, InterfaceError
+from dpsql.display.screen import Screen
+from dpsql.errors import Error
 from dpsql.repl.beneath import Beneath
 from dpsql.repl.complete import names_of
+from dpsql.repl.given import read_statements, settings_of
 from dpsql.repl.meta import Leave, read_threshold
 from dpsql.repl.prompt import ask_line, interrupt, make_prompt, open_history, refresh
 from dpsql.repl.shell import Shell
@@ -51,33 +51,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def settings_of(given: argparse.Namespace) -> dict[str, str]:
-    """The settings of `--set`, `--epsilon` and `--delta`."""
-    settings: dict[str, str] = {}
-    for text in given.set:
-        name, separator, value = text.partition("=")
-        if not separator:
-            raise Usage(f"--set takes NAME=VALUE, not {text}")
-        settings[name.strip()] = value.strip()
-    named = {"epsilon": given.epsilon, "delta": given.delta}
-    return settings | {name: value for name, value in named.items() if value is not None}
-
-
 def _feed_all(shell: Shell, given: argparse.Namespace) -> None:
     for text in given.commands:
         shell.feed(text)
         shell.finish()
     if given.file:
-        shell.feed(sys.stdin.read() if given.file == "-" else _read(given.file))
+        shell.feed(sys.stdin.read() if given.file == "-" else read_statements(given.file))
         shell.finish()
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
 
 
 # --- on a terminal ---------------------------------------------------------------------------------------------------

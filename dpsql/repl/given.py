@@ -1,0 +1,29 @@
+"""What a command line gives to a session: settings, and statements in files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpsql.display.screen import Usage
+from dpsql.errors import InterfaceError
+
+
+def settings_of(given: argparse.Namespace) -> dict[str, str]:
+    """The settings of `--set`, `--epsilon` and `--delta`."""
+    settings: dict[str, str] = {}
+    for text in given.set:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise Usage(f"--set takes NAME=VALUE, not {text}")
+        settings[name.strip()] = value.strip()
+    named = {"epsilon": given.epsilon, "delta": given.delta}
+    return settings | {name: value for name, value in named.items() if value is not None}
+
+
+def read_statements(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
