@@ -470,7 +470,7 @@ MUTANTS = (
            "or replace(after, analysts=before.analysts) != before:", "or False:", USERS),
     mutant("a prompt stands above data that has changed", "outlook.py",
            "        pins.check_unchanged(", "        0 and pins.check_unchanged(", OPENING),
-    mutant("a parameter is what it prints", "sql/parse.py",
+    mutant("a parameter is what it prints", "sql/parameters.py",
            "return TokenType.NUMBER, float.__repr__(parameter)", "return TokenType.NUMBER, repr(parameter)",
            (*INJECTION, "-k", "read_as_its_value")),
     mutant("a column with a collation is served", "versions.py",
