@@ -34,6 +34,7 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     drafted = draft_schema(
         sources, folder, wishes,
         unit=given.unit, choose=(lambda found: _ask(found, screen)) if asks else None, look_at_data=given.look_at_data,
+        name=None if target == "-" else os.path.splitext(os.path.basename(target))[0],
     )  # fmt: skip
     if target != "-":
         write_file(target, drafted.draft.text, force=given.force, secret=given.look_at_data)

@@ -28,6 +28,8 @@ GROUPS = 10
 """And the keys of a unit."""
 A_FEW, MANY = 0.01, 0.1
 """Shares of rows: above A_FEW a better setting is proposed, above MANY it should be mended."""
+NOISY = 0.5
+"""Noise of 95 % of all answers, as a share: above it, an answer tells hardly more than its size."""
 WIDER = 3
 """Bounds that are so many times as wide as the data's make so much more noise than is needed."""
 
@@ -204,14 +206,22 @@ def of_contributions(table: Table, report: TableReport) -> Iterator[Finding]:
             hidden = f"{key.groups - key.shown} of {key.groups} groups with {_percent(key.rows_hidden)} of the rows"
             what = f"{hidden} stay hidden at the default epsilon"
             yield Finding(Level.BETTER, f"{where}.{key.column}", what)
-    for question in report.questions:
-        if question.lost is not None and abs(question.lost) > MANY:
-            what = f"{question.sql} loses {_percent(abs(question.lost))} to bounds and norm, whatever the noise"
-            yield Finding(Level.MEND, where, what)
-        elif question.noise is not None and question.noise > 0.5:
-            needed = f"; epsilon {question.epsilon:.3g} makes it 5 %" if question.epsilon else ""
-            what = f"{question.sql} is wrong by {_percent(question.noise)} at the default epsilon{needed}"
-            yield Finding(Level.BETTER, where, what)
+    yield from _of_questions(report, where)
+
+
+def _of_questions(report: TableReport, where: str) -> Iterator[Finding]:
+    """Each kind of fault once, by its worst example."""
+    losing = [(abs(one.lost), one) for one in report.questions if one.lost is not None and abs(one.lost) > MANY]
+    noisy = [(one.noise, one) for one in report.questions if one.noise is not None and one.noise > NOISY]
+    if losing:
+        most, one = max(losing, key=lambda pair: pair[0])
+        others = f", and {len(losing) - 1} other typical questions over 10 %" if len(losing) > 1 else ""
+        what = f"{one.sql} loses {_percent(most)} to bounds and norm, whatever the noise{others}"
+        yield Finding(Level.MEND, where, what)
+    if noisy:
+        most, one = max(noisy, key=lambda pair: pair[0])
+        needed = f"; epsilon {one.epsilon:.2g} makes it 5 %" if one.epsilon else ""
+        yield Finding(Level.BETTER, where, f"{one.sql} is wrong by {_percent(most)} at the default epsilon{needed}")
 
 
 def of_tables(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Finding]:

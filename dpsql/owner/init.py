@@ -20,6 +20,7 @@ from dpsql.owner.relate import Candidate as Candidate
 from dpsql.owner.relate import candidate, find_candidates
 from dpsql.owner.sources import Sources as Sources
 from dpsql.owner.sources import find_sources as find_sources
+from dpsql.owner.sources import plain_name
 from dpsql.schema.document import closest, quoted, shown
 from dpsql.schema.keys import ANALYST_NAME, MAX_EPSILON
 from dpsql.schema.literals import read_number
@@ -72,9 +73,10 @@ def draft_schema(
     unit: str | None = None,
     choose: Choose | None = None,
     look_at_data: bool = False,
+    name: str | None = None,
 ) -> Drafted:
-    """The draft as it would stand in `folder`. `unit` is "table.column" or "row"; else the likeliest candidate is
-    taken, or the one that `choose` says. Of rows, only `look_at_data` reads any."""
+    """The draft as it would stand in `folder`, with a ledger of its `name`. `unit` is "table.column" or "row"; else the
+    likeliest candidate is taken, or the one that `choose` says. Of rows, only `look_at_data` reads any."""
     if not sources.tables:
         raise OperationalError(
             "there is no table to draft a schema from",
@@ -86,6 +88,8 @@ def draft_schema(
             "--look-at-data reads files, not a PostgreSQL server",
             hint="Export the tables as the draft says, and name the files.",
         )
+    if name is not None:
+        sources = replace(sources, name=plain_name(name))
     found = find_candidates(sources.tables)
     if unit is not None:
         picked, chosen = _named(sources, unit), "named"

@@ -79,8 +79,17 @@ def _named(found: Found, name: str, database: str | None = None, server: bool = 
         fresh = replace(table, columns=columns, name=_unused(table.name, taken))
         taken.add(fresh.name.casefold())
         tables.append(fresh)
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "schema"
-    return Sources(tuple(_without(table, tables) for table in tables), plain, database, server, tuple(left_out))
+    kept = tuple(_without(table, tables) for table in tables)
+    return Sources(kept, plain_name(name), database, server, tuple(left_out))
+
+
+def plain_name(name: str) -> str:
+    """A name for files.
+
+    >>> plain_name("my clinic (2024)"), plain_name("日本")
+    ('my_clinic_2024', 'schema')
+    """
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "schema"
 
 
 def _without(table: FoundTable, tables: Sequence[FoundTable]) -> FoundTable:

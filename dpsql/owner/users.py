@@ -97,6 +97,11 @@ def make_password(entropy: Entropy) -> str:
     return "-".join(text[start : start + 6] for start in range(0, len(text), 6))
 
 
+def others_can_read(path: str | Path) -> bool:
+    """Whether everyone on this machine may try passwords against the file's verifiers."""
+    return os.name == "posix" and bool(os.stat(path).st_mode & stat.S_IROTH)
+
+
 def check_password(password: str) -> None:
     if not 0 < len(password) <= _LONGEST or any(one in "\r\n\0" for one in password):
         raise InterfaceError("the password is empty, or longer than a line", hint="Give one line of text.")

@@ -426,6 +426,14 @@ def test_the_file_is_named_after_the_source(run, tmp_path, monkeypatch):
     assert load_schema(tmp_path / "clinic.yaml").engine == f"duckdb:///{tmp_path}/clinic.duckdb"
 
 
+def test_the_ledger_is_named_after_the_schema(run, tmp_path):
+    """Two drafts of one source are two datasets: they must not come to share a budget by accident."""
+    source = database(tmp_path)
+    for name in ("one", "two"):
+        assert run("init", *source, "-o", str(tmp_path / f"{name}.yaml")).code == 0
+        assert load_schema(tmp_path / f"{name}.yaml").ledger == f"sqlite:///{tmp_path}/{name}.ledger"
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("nothing", "there is no file or folder"), ("empty", "holds no .parquet or .csv files"),
