@@ -21,6 +21,7 @@ from dpsql.owner.users import (
     check_password,
     give_password,
     make_password,
+    others_can_read,
     remove_user,
     user_named,
     users,
@@ -65,6 +66,8 @@ def _add(path: Path, given: argparse.Namespace, screen: Screen) -> None:
     if shown is not None:
         screen.print(f"password: {shown}")
         screen.note("It is stored nowhere: the schema has a verifier, from which nobody can log in.")
+    if password is not None and others_can_read(path):
+        screen.note(f"NOTICE:  everyone here can read the schema, and try passwords on it; write: chmod 640 {path}")
     if first and known is None:
         screen.note("NOTICE:  she is the first analyst: from now on, who connects must name one")
 

@@ -96,6 +96,13 @@ def test_one_is_removed_and_what_was_charged_stays(run: Run, clinic: str, monkey
     assert '"ana": ' in run("audit", clinic).out, "her entries are in the ledger"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_file_that_everyone_can_read_is_told_of(run: Run, clinic: str) -> None:
+    for mode, told in ((0o644, True), (0o640, False), (0o600, False)):
+        os.chmod(clinic, mode)
+        assert ("chmod 640" in run("user", "add", clinic, "ana", "--generate", "--force").err) is told
+
+
 # --- at a terminal ---------------------------------------------------------------------------------------------------
 
 
