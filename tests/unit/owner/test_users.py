@@ -14,6 +14,7 @@ from dpsql.owner import users as room
 from dpsql.owner.users import add_user, give_password, make_password, remove_user, user_named, users
 from dpsql.passwords import verifier
 from dpsql.schema import edit
+from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
 
 TAIL = """\
@@ -253,7 +254,9 @@ def test_made_passwords_have_120_bits() -> None:
 
 def test_a_password_is_nowhere_in_what_is_shown(tmp_path: Path) -> None:
     path = schema(tmp_path, LAYOUTS["blocks"])
+    before = schema_hash(load_schema(path))
     give_password(path, "ana", "hunter22", entropy)
     loaded = load_schema(path)
+    assert schema_hash(loaded) == before, "nor in what releases are found by"
     shown = repr(loaded) + str(loaded.analysts) + repr(users(path))
     assert "hunter22" not in path.read_text() + shown and "SCRAM" not in shown
