@@ -69,8 +69,8 @@ mutants: $(DEV)
 
 golden: $(DEV)
 	@if [ -n "$$CI" ]; then echo 'golden files are rewritten by a person, who reads the diff, not in CI' >&2; exit 1; fi
-	DPSQL_GOLDEN=write $(BIN)/python -m pytest tests/golden
-	git diff --stat -- tests/golden
+	DPSQL_GOLDEN=write $(BIN)/python -m pytest tests/golden tests/clients/test_repl_screens.py
+	git diff --stat -- tests/golden tests/clients/screens
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks.sampler

@@ -56,6 +56,7 @@ class Opening:
         self._address = address
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._ended = threading.Event()  # a join that Ctrl-C interrupts takes the thread for one that has ended
         self._left = False
         self._connection: Connection | None = None
         self._error: BaseException | None = None
@@ -70,13 +71,12 @@ class Opening:
     @property
     def ended(self) -> bool:
         """Whether `connection` would answer without waiting."""
-        return self._thread is not None and not self._thread.is_alive()
+        return self._ended.is_set()
 
     def connection(self) -> Connection:
         """The opened connection, or the error that it ended with; waits for it, and begins it where nobody has."""
         self.begin()
-        assert self._thread is not None
-        self._thread.join()
+        self._ended.wait()
         if self._error is not None:
             raise self._error
         if self._connection is None:
@@ -87,7 +87,7 @@ class Opening:
         """Leave: what is being opened is left as soon as that can be done, what is open is closed."""
         self._left = True
         if self._thread is not None:
-            self._thread.join()  # Python ends badly while the driver is at work
+            self._ended.wait()  # Python ends badly while the driver is at work
         if self._connection is not None:
             self._connection.close()
 
@@ -103,3 +103,5 @@ class Opening:
             self._error = error
             if failed is not None:
                 failed(error)
+        finally:
+            self._ended.set()

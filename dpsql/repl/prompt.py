@@ -61,6 +61,8 @@ class _Words(Completer):
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        if complete_event.text_inserted and document.char_before_cursor == ";":
+            return  # a statement was ended, and none is begun
         try:
             names = self._names()
         except Error:  # the data cannot be opened, which the prompt ends with

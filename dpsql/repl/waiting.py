@@ -21,27 +21,29 @@ _WIDE = 24
 def wait(work: Callable[[], object], connection: Connection, screen: Screen) -> None:
     """Do `work` on another thread. Ctrl-C cancels the statement, a second one leaves without waiting for that."""
     trouble: list[BaseException] = []
+    ended = threading.Event()  # a join that Ctrl-C interrupts takes the thread for one that has ended
 
     def run() -> None:
         try:
             work()
         except BaseException as error:
             trouble.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run, name="dpsql-statement", daemon=True)
     started, drawn = time.monotonic(), False
-    thread.start()
+    threading.Thread(target=run, name="dpsql-statement", daemon=True).start()
     try:
-        while thread.is_alive():
+        while not ended.is_set():
             try:
-                thread.join(_EACH)
+                ended.wait(_EACH)
                 took = time.monotonic() - started
-                if thread.is_alive() and took > PATIENCE and screen.draws:
+                if not ended.is_set() and took > PATIENCE and screen.draws:
                     screen.draw(progress_line(took, *connection.progress()))
                     drawn = True
             except KeyboardInterrupt:
                 connection.cancel()
-                thread.join(1.0)
+                ended.wait(1.0)
     finally:
         if drawn:
             screen.draw("")

@@ -15,8 +15,8 @@ import pyte
 
 KEYS = {
     "enter": "\r", "tab": "\t", "escape": "\x1b", "ctrl-c": "\x03", "ctrl-d": "\x04", "ctrl-a": "\x01",
-    "ctrl-e": "\x05", "ctrl-u": "\x15", "ctrl-r": "\x12", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D", "right": "\x1b[C",
-    "backspace": "\x7f",
+    "ctrl-e": "\x05", "ctrl-u": "\x15", "ctrl-r": "\x12", "up": "\x1b[A", "down": "\x1b[B", "left": "\x1b[D",
+    "right": "\x1b[C", "backspace": "\x7f",
 }  # fmt: skip
 PATIENCE = 30.0
 """Seconds; a machine may be busy."""

@@ -1,0 +1,185 @@
+"""The prompt in a pseudo-terminal, where a screen alone does not tell: waiting, leaving, colours, files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.terminal import Terminal
+
+import dpsql
+from dpsql.cli.hospital import make_hospital
+
+ROOT = Path(__file__).parents[2]
+COUNT = "SELECT COUNT(*) FROM patients;"
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_hospital(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def slow(folder: Path) -> Path:
+    """Each release is seen to have ended three seconds after it began."""
+    path = folder / "hospital.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "\nlimits: {min_latency: 3}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def opened(folder: Path) -> Iterator[Open]:
+    with ExitStack() as stack:
+
+        def open_(*arguments: str, **environment: str) -> Terminal:
+            command = [sys.executable, "-m", "dpsql", "hospital.yaml", "--user", "ana", *arguments]
+            around = {"PYTHONPATH": str(ROOT), "DPSQL_HISTORY": str(folder / "state" / "history"), **environment}
+            terminal = stack.enter_context(Terminal(command, folder, environment=around))
+            terminal.wait_for_prompt(r"^hospital=>$")
+            return terminal
+
+        yield open_
+
+
+def ask(terminal: Terminal, text: str) -> None:
+    terminal.type(text)
+    terminal.press("enter")
+
+
+def charges(folder: Path) -> int:
+    with dpsql.connect(folder / "hospital.yaml", user="ana") as connection:
+        return connection.budget().charges
+
+
+def test_a_long_statement_shows_that_it_is_under_way(slow: Path, opened: Open) -> None:
+    terminal = opened()
+    ask(terminal, COUNT)
+    terminal.wait_for(r"[█░]{24} asking, \d s; Ctrl-C leaves, and asking again is free")
+    terminal.wait_for("charged: epsilon")
+    assert "█" not in terminal.settle()
+
+
+def test_a_statement_of_two_releases_tells_how_many_are_there(slow: Path, opened: Open) -> None:
+    terminal = opened()
+    ask(terminal, "SELECT (SELECT COUNT(*) FROM patients) AS p, (SELECT COUNT(*) FROM visits) AS v;")
+    terminal.wait_for("1 of 2 releases")
+    terminal.wait_for("charged: epsilon")
+
+
+def test_ctrl_c_leaves_a_statement_and_asking_again_is_free(slow: Path, opened: Open) -> None:
+    terminal = opened()
+    ask(terminal, COUNT)
+    terminal.wait_for("asking")
+    began = time.monotonic()
+    terminal.press("ctrl-c")
+    terminal.wait_for("canceling statement due to user request")
+    assert time.monotonic() - began < 2.5
+    terminal.wait_for_prompt("^hospital=>$")
+    ask(terminal, COUNT)
+    terminal.wait_for("charged: nothing")
+    ask(terminal, "\\q")
+    assert terminal.ended() == 0 and charges(slow) == 1
+
+
+def test_ctrl_c_forgets_what_is_typed_and_ctrl_d_leaves(opened: Open, folder: Path) -> None:
+    terminal = opened()
+    terminal.type("SELECT COUNT(*)")
+    terminal.press("enter")
+    terminal.wait_for("^hospital->")
+    terminal.press("ctrl-c")
+    terminal.wait_for_prompt("^hospital=>$")
+    terminal.press("ctrl-d")
+    assert terminal.ended() == 0 and charges(folder) == 0
+
+
+def test_escape_enter_asks_without_a_semicolon(opened: Open) -> None:
+    terminal = opened()
+    terminal.type("SHOW epsilon")
+    terminal.press("escape", "enter")
+    assert re.search(r"^ 1$", terminal.wait_for(r"\(1 row\)"), re.MULTILINE)
+
+
+def test_keywords_have_a_colour_unless_no_color(opened: Open) -> None:
+    coloured, plain = opened(), opened(NO_COLOR="1")
+    for terminal in (coloured, plain):
+        terminal.type("SELECT 'x'")
+        terminal.wait_for("'x'")
+        terminal.settle()
+    assert coloured.style_of("SELECT") == ("blue", True) and coloured.style_of("'x'")[0] == "green"
+    assert plain.style_of("SELECT")[0] == "default" == plain.style_of("'x'")[0]
+
+
+def test_what_is_typed_is_kept_for_its_owner_alone(opened: Open, folder: Path) -> None:
+    terminal = opened()
+    ask(terminal, "SHOW epsilon;")
+    terminal.wait_for(r"\(1 row\)")
+    ask(terminal, "\\q")
+    assert terminal.ended() == 0
+    path = folder / "state" / "history"
+    assert "SHOW epsilon" in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = opened()
+    again.press("up", "up")
+    again.wait_for("SHOW epsilon")
+
+
+def test_nothing_is_kept_where_that_is_asked(opened: Open, folder: Path) -> None:
+    terminal = opened("--no-history")
+    ask(terminal, "SHOW epsilon;")
+    terminal.wait_for(r"\(1 row\)")
+    ask(terminal, "\\q")
+    assert terminal.ended() == 0 and not (folder / "state").exists()
+
+
+def test_what_an_editor_writes_comes_back_to_the_prompt(opened: Open, folder: Path) -> None:
+    editor = folder / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "SHOW delta;" > "$1"\n')
+    editor.chmod(0o755)
+    terminal = opened(EDITOR=str(editor))
+    ask(terminal, "\\e")
+    terminal.wait_for("hospital=> SHOW delta;")
+    terminal.press("enter")
+    terminal.wait_for("1E-7")
+
+
+def test_a_long_answer_goes_through_the_pager(opened: Open, folder: Path) -> None:
+    pager = folder / "pager.sh"
+    pager.write_text('#!/bin/sh\necho "PAGED $(wc -l)"\n')
+    pager.chmod(0o755)
+    terminal = opened(PAGER=str(pager))
+    ask(terminal, "\\df")
+    terminal.wait_for(r"PAGED \d{2,}")
+    terminal.wait_for_prompt("^hospital=>$")
+    ask(terminal, "\\l")
+    assert "PAGED" in terminal.wait_for("dataset") and terminal.everything.count("PAGED") == 1
+
+
+def test_data_that_cannot_be_opened_ends_it(folder: Path, opened: Open) -> None:
+    first = opened()
+    ask(first, "\\q")
+    assert first.ended() == 0
+    with (folder / "visits.csv").open("a", encoding="utf-8") as file:
+        file.write("1,surgery,x,2021-01-01 00:00:00,1,1\n")
+    command = [sys.executable, "-m", "dpsql", "hospital.yaml", "--user", "ana"]
+    with Terminal(command, folder, environment={"PYTHONPATH": str(ROOT)}) as terminal:
+        terminal.wait_for("ERROR: .*")
+        assert terminal.ended() == 1 and "hospital=>" not in terminal.everything
+
+
+def test_a_dumb_terminal_is_given_no_colours(opened: Open) -> None:
+    terminal = opened(TERM="dumb")
+    ask(terminal, "SHOW epsilon;")
+    terminal.wait_for(r"\(1 row\)")
+    ask(terminal, "\\q")
+    assert terminal.ended() == 0
+
+
+assert os.name == "posix", "there are no pseudo-terminals elsewhere"
