@@ -211,7 +211,26 @@ def _sniff(owner: DuckDBOwner, path: str, header: bool | None) -> _Dialect:
         names = tuple(_header(path, delimiter, quote)) or names
     if len(names) != len(types):
         raise OperationalError("the header has another number of fields than the rows")
-    return _Dialect(delimiter, quote, bool(has_header), names, types, _text(dates), _text(times))
+    dialect = _Dialect(delimiter, quote, bool(has_header), names, types, _text(dates), _text(times))
+    return replace(dialect, types=_with_zeros(owner, path, dialect))
+
+
+def _with_zeros(owner: DuckDBOwner, path: str, dialect: _Dialect) -> tuple[str, ...]:
+    """Numbers of which some begin with a zero are text: a code, or an id that 7 and 007 would make one of two."""
+    numbers = [place for place, spelling in enumerate(dialect.types) if spelling == "BIGINT"]
+    if not numbers:
+        return dialect.types
+    fields = [f"c{place}" for place in range(len(dialect.types))]
+    asked = ", ".join(f"bool_or(regexp_matches({fields[place]}, '^[+-]?0[0-9]'))" for place in numbers)
+    columns = ", ".join(f"{literal(field)}: 'VARCHAR'" for field in fields)
+    quote = literal(dialect.quote)
+    read = (
+        f"read_csv({literal(path)}, auto_detect = false, header = {literal(dialect.has_header)},"
+        f" delim = {literal(dialect.delimiter)}, quote = {quote}, escape = {quote}, columns = {{{columns}}})"
+    )
+    (found,) = owner.ask(f"SELECT {asked} FROM (SELECT * FROM {read} LIMIT {SNIFFED})")
+    zeros = {place for place, zero in zip(numbers, found, strict=True) if zero}
+    return tuple("VARCHAR" if place in zeros else spelling for place, spelling in enumerate(dialect.types))
 
 
 def _text(value: object) -> str | None:

@@ -255,9 +255,10 @@ class _Writer:
         keys = [key for key in table.unique if all(_typed(table, name) for name in key)]
         declared = {key[0] for key in keys if len(key) == 1}
         key = key_of(table)
-        wanted = self._arrived(table) | ({key[0]} if key is not None and not key[1] else set())
-        if self.unit is not None and table.name == self.unit.table and (key is None or key[0] != self.unit.column):
-            wanted.discard(self.unit.column)  # ids of a table that is not theirs: they stand there many times
+        wanted = self._arrived(table)
+        if self.unit is not None and table.name == self.unit.table:
+            wanted.discard(self.unit.column)  # a reference to the unit itself needs no unique key
+            wanted |= {self.unit.column} & ({key[0]} if key else set())  # in the table of its own, it saves noise
         guessed = sorted(wanted - declared)
         items = [scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(scalar, key))}]" for key in keys]
         items += [scalar(name) for name in guessed]

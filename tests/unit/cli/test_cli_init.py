@@ -159,6 +159,25 @@ def test_rows_without_a_header_do_not_become_names(run, tmp_path):
     assert ran.code == 0 and "header: false" in ran.out
 
 
+def test_numbers_that_begin_with_zeros_are_text(run, tmp_path):
+    """As numbers, 007 and 7 would be one person."""
+    path = tmp_path / "users.csv"
+    path.write_text("user_id;zip;n\n" + "".join(f"{i:03d};{i * 90:05d};{i}\n" for i in range(500)))
+    ran = run("init", str(path), "-o", str(tmp_path / "d.yaml"))
+    assert ran.code == 0, ran.err
+    types = [str(column.type) for column in load_schema(tmp_path / "d.yaml").table("users").columns]
+    assert types == ["text", "text", "bigint"]
+    told = json.loads(run("check", str(tmp_path / "d.yaml"), "--json").out)
+    assert (told["tables"][0]["units"], told["tables"][0]["without_unit"]) == (500, 0)
+
+
+def test_a_guessed_key_is_unique_only_where_a_way_needs_it(run, tmp_path):
+    """A guess that is wrong would keep the data from being served."""
+    run("init", *database(tmp_path), "-o", str(tmp_path / "d.yaml"))
+    unique = {table.name: table.unique for table in load_schema(tmp_path / "d.yaml").tables}
+    assert unique == {"patients": (("patient_id",),), "visits": (("visit_id",),), "tests": ()}
+
+
 def test_looking_at_data_warns_and_says_so(run, sources, tmp_path):
     target = tmp_path / "draft.yaml"
     ran = run("init", *sources, "-o", str(target), "--look-at-data")
