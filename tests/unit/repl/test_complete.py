@@ -179,7 +179,7 @@ def test_a_quote_that_is_there_is_kept():
     ["SELECT 'a|' FROM visits", "SELECT * FROM visits WHERE ward = 'e|", "-- SELECT |", "/* FROM |", "/* | */ SELECT",
      "SELECT 12|", "SELECT $1|", "SELECT COUNT(*) AS |", "SELECT ward FROM visits LIMIT |", "SELECT $$ FROM |",
      "SELECT 1 FROM patients WHERE sex = 'f'|", "BEGIN |", "SELECT unknown.| FROM visits", "\\nothing |",
-     "SELECT 'done'|"],
+     "SELECT 'done'|", 'SELECT "ward"| FROM visits'],
 )  # fmt: skip
 def test_nothing_is_offered(text):
     assert offered(text) == []
