@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dpsql.display.chart import NothingToDraw, chart_lines
-from dpsql.display.screen import Screen, terminal_width
+from dpsql.display.layout import Layout
+from dpsql.display.screen import Screen
 from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
 from dpsql.figures import short_up
 from dpsql.repl.commands import help_lines
@@ -153,9 +154,11 @@ def copy(shell: Shell, argument: str) -> None:
 def chart(shell: Shell, argument: str) -> None:
     kind = one_of("chart", argument or "auto", ("bars", "lines", "auto"))
     shown = _last(shell)
-    width = terminal_width(shell.screen.out) if shell.file is None else None
+    how = Layout() if shell.file is not None else shell.screen.layout()
     try:
-        lines = chart_lines(shown.names, shown.rows, shown.errors, width=width or 80, height=20, kind=kind)
+        lines = chart_lines(
+            shown.names, shown.rows, shown.errors, how.width or 80, 20, kind, plain=how.plain, colour=how.colour
+        )
     except NothingToDraw as nothing:
         raise InterfaceError(f"there is nothing to draw: {nothing}") from None
     shell.print_lines(lines)
