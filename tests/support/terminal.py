@@ -111,7 +111,7 @@ class Terminal:
                 raise AssertionError(f"there is no prompt; the screen:\n{self.everything}")
         self.settle(0.2)
 
-    def settle(self, quiet: float = 0.4) -> str:
+    def settle(self, quiet: float = 1.0) -> str:
         """Until nothing more comes for a while; the screen then."""
         last = time.monotonic()
         while time.monotonic() - last < quiet:
