@@ -58,6 +58,8 @@ QUOTES = ("tests/unit/test_prices.py",)
 ACCURATE = ("tests/unit/test_accuracy.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 CHOICE = ("tests/property/test_choice.py",)
+DRAFTS = ("tests/unit/cli/test_cli_init.py",)
+CHECKS = ("tests/unit/cli/test_cli_check.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
@@ -506,6 +508,26 @@ MUTANTS = (
            (*EVASION, "-k", "replaced")),
     mutant("a ledger adds up losses of other neighbors", "ledger/database.py",
            "    if made_for != binding:\n", "    if False:\n", (*EVASION, "-k", "bound_to")),
+    # --- the owner's drafts and checks
+    mutant("a draft is made from rows that nobody asked to look at", "owner/init.py",
+           "looked = look(sources, picked) if look_at_data else None", "looked = look(sources, picked)",
+           (*DRAFTS, "-k", "no_value_of_a_row")),
+    mutant("the first row of a file becomes the names of its columns", "engines/structure.py",
+           "if header is None and not _is_certain(dialect):", "if False:", (*DRAFTS, "-k", "without_a_header")),
+    mutant("a table without a way to the unit is drafted as public", "owner/draft.py",
+           'f"  # {self._decide(f\'tables.{table.name}\', what)}", *(f"  # {line}" for line in block)',
+           'f"  # {self._decide(f\'tables.{table.name}\', what)}", *(f"  {line}" for line in block)',
+           (*DRAFTS, "-k", "loads_from_every_source")),
+    mutant("a column's name breaks out of its draft", "owner/yaml_text.py",
+           "        return text\n    return quoted(text)\n", "        return text\n    return text\n",
+           (*DRAFTS, "-k", "odd_names")),
+    mutant("a value of few rows is proposed for a list", "owner/look.py",
+           "common_values(ask, source, column, LEAST_ROWS, MOST_VALUES)",
+           "common_values(ask, source, column, 1, MOST_VALUES)", (*DRAFTS, "-k", "rare")),
+    mutant("a check is charged to the dataset", "owner/rehearsal.py",
+           "        ledger=f\"sqlite:///{folder / 'rehearsal.ledger'}\",\n", "", (*CHECKS, "-k", "no_trace")),
+    mutant("a check does not say for whom it is", "cli/check.py",
+           "        screen.print(screen.style(HEADING, BOLD))\n", "        pass\n", (*CHECKS, "-k", "for_whom")),
 )  # fmt: skip
 
 

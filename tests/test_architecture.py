@@ -83,7 +83,8 @@ HOMES = {
     "yaml": ("schema/load.py", "schema/edit.py"),
     "sqlite3": ("ledger/",),
     "sqlalchemy": ("sqlalchemy/",),
-    "psycopg": ("engines/postgres.py", "engines/structure_postgres.py", "ledger/postgres.py", "ledger/postgres_pool.py"),
+    "psycopg": ("engines/postgres.py", "engines/structure_postgres.py", "ledger/postgres.py",
+                "ledger/postgres_pool.py"),
     "pyspark": ("engines/spark.py",),
 }
 OWNERS = ("open_dataset", "open_books", "register_changed", "engine_for", "versions")  # the way to the owner's data
