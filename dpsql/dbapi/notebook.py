@@ -15,6 +15,7 @@ in for {x} and $x.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,9 @@ _USAGE = "Write for example: %dpsql clinic.yaml --user ana"
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext dpsql` calls: it gives the shell %dpsql and %%dpsql."""
-    shell.register_magic_function(Magic(shell).run, magic_kind="line_cell", magic_name="dpsql")
+    magic = Magic(shell)
+    shell.register_magic_function(magic.run, magic_kind="line_cell", magic_name="dpsql")
+    atexit.register(magic.leave)  # the shell outlives the driver, which complains about what it finds open
 
 
 class _Options(argparse.ArgumentParser):
@@ -114,6 +117,12 @@ class Magic:
         if self._own and self._connection is not None and self._connection is not connection:
             self._connection.close()
         self._connection, self._own = connection, own
+
+    def leave(self) -> None:
+        """Let go of the connection; one that was opened here is closed."""
+        if self._own and self._connection is not None:
+            self._connection.close()
+        self._connection, self._own = None, False
 
     def _open(self) -> Connection:
         if self._connection is None:

@@ -1,5 +1,6 @@
 """%dpsql and %%dpsql in a real IPython shell."""
 
+import subprocess
 import sys
 from fractions import Fraction
 
@@ -22,9 +23,7 @@ def shell(folder, monkeypatch):
     shell.reset(new_session=False)
     shell.run_line_magic("load_ext", "dpsql")
     yield shell
-    connection = shell.find_line_magic("dpsql").__self__._connection
-    if connection is not None:
-        connection.close()
+    shell.find_line_magic("dpsql").__self__.leave()
     shell.reset(new_session=False)
     interactiveshell.InteractiveShell.clear_instance()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # errors keep what they passed through
@@ -171,3 +170,11 @@ def test_what_is_wrong_is_told(connected, capsys, code, words):
 def test_without_a_connection(shell, capsys):
     for code in ("%dpsql", "%%dpsql\nSELECT 1", "%dpsql SELECT 1"):
         assert "there is no connection" in failed(shell, capsys, code, dpsql.InterfaceError)
+
+
+def test_leaving_is_quiet(folder):
+    """The driver complains on the standard error about what it finds open when Python ends."""
+    lines = ["%load_ext dpsql", "%dpsql clinic.yaml --user ana", f"%dpsql {QUERY}", "exit", ""]
+    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--quick"]
+    done = subprocess.run(command, input="\n".join(lines), cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "charged: epsilon" in done.stdout and "leaked" not in done.stdout + done.stderr
