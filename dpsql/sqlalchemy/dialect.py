@@ -61,6 +61,7 @@ class DpsqlDialect(DefaultDialect):
     _supports_jsonb_subscripting = False
 
     default_schema_name = SCHEMA
+    default_isolation_level = "AUTOCOMMIT"
     server_version_info = (15, 0)
     max_identifier_length = 63
 

@@ -21,7 +21,6 @@ def columns(table: NamedTable) -> list[ReflectedColumn]:
             "type": sqlalchemy_type(column.type),
             "nullable": True,
             "default": None,
-            "autoincrement": False,
             "comment": column.comment,
         }
         for column in table.columns

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import types
@@ -39,6 +40,15 @@ def sqlalchemy_type(type_: Type) -> types.TypeEngine[Any]:
     if type_.kind is Kind.DECIMAL:
         return types.NUMERIC(type_.precision, type_.scale)
     return _PLAIN[type_.kind]()
+
+
+class BoundNumeric(types.Numeric[Any]):
+    """A Decimal also where the answer was worked out in doubles, as divisions are."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        if not self.asdecimal:
+            return lambda value: None if value is None else float(value)
+        return lambda value: value if value is None or isinstance(value, Decimal) else Decimal(str(value))
 
 
 class BoundDate(types.Date):
@@ -84,6 +94,8 @@ def interval_text(value: dt.timedelta) -> str:
 
 
 COLSPECS: dict[type[types.TypeEngine[Any]], type[types.TypeEngine[Any]]] = {
+    types.Numeric: BoundNumeric,
+    types.Float: types.Float,
     types.Date: BoundDate,
     types.DateTime: BoundDateTime,
     types.Time: BoundTime,
