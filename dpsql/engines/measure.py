@@ -155,12 +155,16 @@ def _listed(column: Column) -> str:
 
 
 def common_values(
-    ask: Ask, source: Source, column: Column, least: int, most: int
+    ask: Ask, source: Source, column: Column, unit: str | None, least: int, most: int
 ) -> tuple[tuple[str, ...], int] | None:
-    """The values of `least` rows or more, and how many others there are; None if all are more than `most`."""
+    """The values that `least` units or more have, and how many others there are; None if all are more than `most`.
+
+    `unit` is the column that leads to it; None: each row is one.
+    """
     value = _typed(column)
+    counted = "count(*)" if unit is None else f"count(DISTINCT {identifier(unit)})"
     rows = ask(
-        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, count(*) AS n FROM {relation(source)} GROUP BY ALL) "
+        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM {relation(source)} GROUP BY ALL) "
         f"WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
     )
     if len(rows) > most:

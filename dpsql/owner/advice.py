@@ -9,7 +9,7 @@ from fractions import Fraction
 from dpsql.engines.measure import Ask, ColumnFacts, common_values
 from dpsql.figures import short_up
 from dpsql.owner.proposals import (
-    LEAST_ROWS,
+    LEAST_UNITS,
     MOST_VALUES,
     nice_up,
     propose_bounds,
@@ -176,14 +176,14 @@ def _of_text(
         return
     values = values_of(table, column)
     if values is not None and values[0]:
-        rare = f", and {values[1]} of fewer than {LEAST_ROWS} rows" if values[1] else ""
+        rare = f", and {values[1]} of fewer than {LEAST_UNITS} units" if values[1] else ""
         what = f"has few values{rare}: if everyone knows them, no group is hidden or paid for"
         listed = f"values: [{', '.join(scalar(value) for value in values[0])}]"
         yield Finding(Level.BETTER, where, what, listed, from_data=True)
 
 
-def listed(ask: Ask, source: Source, column: Column) -> Values:
-    return common_values(ask, source, column, LEAST_ROWS, MOST_VALUES)
+def listed(ask: Ask, source: Source, table: Table, column: Column) -> Values:
+    return common_values(ask, source, column, getattr(table.unit, "column", None), LEAST_UNITS, MOST_VALUES)
 
 
 # --- units -----------------------------------------------------------------------------------------------------------

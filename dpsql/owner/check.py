@@ -178,7 +178,7 @@ class _Look:
         return lambda key, value: true_figures(self.owner.ask, self.schema, table, self.relations, key, value)
 
     def _values(self, table: Table, column: Column) -> tuple[tuple[str, ...], int] | None:
-        return advice.listed(self.owner.ask, self.relations[table.name], column)
+        return advice.listed(self.owner.ask, self.relations[table.name], table, column)
 
     def _norms(self, table: Table, histogram: Mapping[int, int], counted: QuestionReport) -> tuple[Norm, ...]:
         """The declared norm and others: noise grows with it, what is lost falls."""

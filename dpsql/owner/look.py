@@ -16,7 +16,7 @@ from dpsql.engines.structure import FoundColumn, FoundTable
 from dpsql.owner.columns import is_personal
 from dpsql.owner.draft import Looked
 from dpsql.owner.proposals import (
-    LEAST_ROWS,
+    LEAST_UNITS,
     MOST_VALUES,
     Proposal,
     nice_up,
@@ -44,9 +44,10 @@ def look(sources: Sources, unit: Candidate | None) -> Looked:
             declared = [_column(found) for found in wanted]
             if not declared:
                 continue
+            id_ = _id(unit, table)
             _, facts = column_facts(owner.ask, places[table.name], declared)
             for found, column in zip(wanted, declared, strict=True):
-                proposal = _propose(owner.ask, places[table.name], found, column, facts[column.name])
+                proposal = _propose(owner.ask, places[table.name], found, column, facts[column.name], id_)
                 columns[table.name, column.name] = proposal
     return Looked(columns)
 
@@ -72,7 +73,16 @@ def _column(found: FoundColumn) -> Column:
     return Column(found.name, Domain(found.type, True), max_length=found.length or 1 << 20)
 
 
-def _propose(ask: Ask, source: Source, found: FoundColumn, column: Column, facts: ColumnFacts) -> Proposal:
+def _id(unit: Candidate | None, table: FoundTable) -> str | None:
+    """The column of the table that leads to the unit, if there is one."""
+    if unit is None or table.name == unit.table:
+        return None if unit is None else unit.column
+    return unit.ways[table.name].column if table.name in unit.ways else None
+
+
+def _propose(
+    ask: Ask, source: Source, found: FoundColumn, column: Column, facts: ColumnFacts, unit: str | None
+) -> Proposal:
     type_ = column.type
     if type_.is_number or type_.is_time:
         return Proposal(bounds=propose_bounds(facts, type_))
@@ -81,7 +91,7 @@ def _propose(ask: Ask, source: Source, found: FoundColumn, column: Column, facts
     length = None if found.length else propose_length(facts)
     if facts.distinct > 2 * MOST_VALUES:  # a sketch: some leeway before all are counted
         return Proposal(max_length=length)
-    listed = common_values(ask, source, column, LEAST_ROWS, MOST_VALUES)
+    listed = common_values(ask, source, column, unit, LEAST_UNITS, MOST_VALUES)
     if listed is None or not listed[0] or any(not value.isprintable() for value in listed[0]):
         return Proposal(max_length=length)
     return Proposal(values=listed[0], left_out=listed[1])

@@ -19,8 +19,8 @@ from dpsql.types import Kind, Type, integer_range
 
 MOST_VALUES = 24
 """A list that people still read."""
-LEAST_ROWS = 20
-"""Rows that a value needs to be proposed for a list: a rare one could be someone's."""
+LEAST_UNITS = 20
+"""Units that have a value which is proposed for a list: a rarer one could be someone's own."""
 STEPS = 5
 """A proposed range has so many rounding steps or more."""
 

@@ -197,11 +197,12 @@ def test_looking_at_data_warns_and_says_so(run, sources, tmp_path):
     assert marked and all("read from the data" in line for line in marked)
 
 
-def test_rare_values_are_not_proposed(run, tmp_path):
+@pytest.mark.parametrize("who", ["i", "least(i, 30)"], ids=["few rows", "many rows of one unit"])
+def test_rare_values_are_not_proposed(run, tmp_path, who):
     path = tmp_path / "d.parquet"
     with duckdb.connect() as db:
-        db.execute(f"""COPY (SELECT i AS user_id, CASE WHEN i < 5 THEN 'rare' ELSE 'often' END AS kind
-                       FROM range(100) t(i)) TO '{path}' (FORMAT parquet)""")
+        db.execute(f"""COPY (SELECT {who} AS user_id, CASE WHEN {who} < 5 OR {who} = 30 AND i > 30 THEN 'rare'
+                       ELSE 'often' END AS kind FROM range(100) t(i)) TO '{path}' (FORMAT parquet)""")
     ran = run("init", str(path), "-o", "-", "--look-at-data")
     assert "values: [often]" in ran.out and "1 rare ones left out" in ran.out and " rare," not in ran.out
 
