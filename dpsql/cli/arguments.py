@@ -96,10 +96,6 @@ def _add_repl(commands: Commands[Parser]) -> None:
     parser.add_argument("--file", "-f", metavar="FILE", help="ask the statements of a file and leave")
     add_formats(parser)
     parser.add_argument("--expanded", "-x", action="store_true", help="one line for each value")
-    parser.add_argument(
-        "--digits", action=argparse.BooleanOptionalAction, default=True,
-        help="only digits that the noise leaves meaning to",
-    )  # fmt: skip
     parser.add_argument("--timing", action="store_true", help="tell how long each statement took")
     parser.add_argument("--confirm", metavar="EPSILON", help="ask before a statement is charged more than this epsilon")
     parser.add_argument(

@@ -79,3 +79,7 @@ def add_formats(parser: Parser) -> None:
         help="95 %% error bars: beside the values of a table (the default there), as columns x_stderr, x_low and"
         " x_high in csv and json",
     )
+    parser.add_argument(
+        "--digits", action=argparse.BooleanOptionalAction, default=True,
+        help="of a table's numbers, only digits that the noise leaves meaning to",
+    )  # fmt: skip
