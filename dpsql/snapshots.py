@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,7 +47,7 @@ def relations(schema: Schema, sources: Mapping[str, Source], folder: Path) -> di
 
 @contextmanager
 def staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Iterator[dict[str, Source]]:
-    """Snapshots in a folder of this process's own; what is not published is gone at the end."""
+    """Snapshots in a folder of this thread's own; what is not published is gone at the end."""
     folder = _staging(schema)
     try:
         tables = text_tables(schema, sources)
@@ -63,11 +64,11 @@ def staged(schema: Schema, sources: Mapping[str, Source], identity: str) -> Iter
 
 
 def _staging(schema: Schema) -> Path:
-    return folder_of(schema) / f"new-{os.getpid()}"
+    return folder_of(schema) / f"new-{os.getpid()}-{threading.get_ident()}"
 
 
 def publish(schema: Schema, identity: str, version: int) -> None:
-    """Give the staged snapshots the version's name, unless another process has done so."""
+    """Give the staged snapshots the version's name, unless another thread or process has done so."""
     new, folder = _staging(schema), folder_of(schema) / f"v{version}"
     if not new.exists() or holds(folder, identity):
         return

@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import types
 from sqlalchemy.dialects import postgresql
@@ -53,29 +54,37 @@ class BoundNumeric(types.Numeric[Any]):
 
 class BoundDate(types.Date):
     render_bind_cast = True
-    render_literal_cast = True
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[dt.date], str]:
+        return lambda value: f"'{value.isoformat()}'::DATE"
 
 
 class BoundDateTime(types.DateTime):
     render_bind_cast = True
-    render_literal_cast = True
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[dt.datetime], str]:
+        zone = "TIMESTAMP WITH TIME ZONE" if self.timezone else "TIMESTAMP"
+        return lambda value: f"'{value.isoformat(' ')}'::{zone}"
 
 
 class BoundTime(types.Time):
     render_bind_cast = True
-    render_literal_cast = True
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[dt.time], str]:
+        return lambda value: f"'{value.isoformat()}'::TIME"
 
 
 class BoundUuid(types.Uuid[Any]):
     render_bind_cast = True
-    render_literal_cast = True
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        return lambda value: f"'{UUID(str(value))}'::UUID"
 
 
 class BoundInterval(postgresql.INTERVAL):
     """Comes back as a timedelta."""
 
     render_bind_cast = True
-    render_literal_cast = True
 
     @classmethod
     def adapt_emulated_to_native(cls, interval: types.Interval, **kw: Any) -> BoundInterval:  # type: ignore[override]
@@ -85,7 +94,7 @@ class BoundInterval(postgresql.INTERVAL):
         return lambda value: None if value is None else interval_text(value)
 
     def literal_processor(self, dialect: Dialect) -> Callable[[dt.timedelta], str]:
-        return lambda value: f"'{interval_text(value)}'"
+        return lambda value: f"'{interval_text(value)}'::INTERVAL"
 
 
 def interval_text(value: dt.timedelta) -> str:
