@@ -97,6 +97,19 @@ def test_no_setting_comes_to_the_next_who_has_the_connection(
         assert connection.execute(text("SHOW epsilon")).scalar() == "0.5"
 
 
+def test_no_transaction_comes_to_the_next_either(engines: Callable[..., Engine]) -> None:
+    """Begun behind SQLAlchemy's back, in a pool that is told not to roll back."""
+    engine = engines("?user=ana", pool_size=1, max_overflow=0, pool_reset_on_return=None)
+    raw = engine.raw_connection()
+    for command in ("BEGIN", "SAVEPOINT s", "SET LOCAL epsilon = 4"):
+        raw.cursor().execute(command)
+    raw.close()
+    raw = engine.raw_connection()
+    with pytest.raises(dpsql.ProgrammingError, match="none was begun"):
+        raw.cursor().execute("ROLLBACK TO SAVEPOINT s")
+    raw.close()
+
+
 def test_what_a_listener_sets_on_connecting_stays(engines: Callable[..., Engine]) -> None:
     engine = engines("?user=ana", pool_size=1, max_overflow=0)
     event.listen(engine, "connect", lambda connection, _: connection.cursor().execute("SET epsilon = 0.375"))
