@@ -32,7 +32,7 @@ def _kind(schema: Schema, table: Table | View) -> str:
 
 
 def column_comment(table: Table | View, column: Column) -> str | None:
-    parts = list(_sentence(column.description))
+    parts: list[str] = []
     match table.unit if isinstance(table, Table) else None:
         case OwnUnit(unit) if unit == column.name:
             parts.append("The privacy unit.")
@@ -44,4 +44,6 @@ def column_comment(table: Table | View, column: Column) -> str | None:
         parts.append(f"Values: {values_text(column.domain)}.")
     elif column.domain.bounded:
         parts.append(f"Bounds: {bounds_text(column.domain)}.")
-    return " ".join(parts) or None
+    if not parts:
+        return column.description
+    return " ".join((*_sentence(column.description), *parts))

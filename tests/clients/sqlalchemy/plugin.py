@@ -17,7 +17,8 @@ pytest.register_assert_rewrite("sqlalchemy.testing.assertions")
 from sqlalchemy.testing.plugin.pytestplugin import *  # noqa: E402, F403
 
 _BEFORE_REASON = re.compile(r"^Skipped: ('.*' unsupported on any DB implementation '[^']*'|'.* \(call\)' : )?")
-_ENDED: Counter[tuple[str, str, str]] = Counter()
+_ENDED: Counter[tuple[str, str]] = Counter()
+_REASONS: dict[tuple[str, str], set[str]] = {}
 
 
 def _title(nodeid: str) -> tuple[str, str]:
@@ -52,12 +53,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         if report.outcome == "skipped":
             told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             reason = _BEFORE_REASON.sub("", told)
-        reason = ", ".join(sorted(set(reason.strip().split(", "))))  # several requirements, in no order
-        _ENDED[("::".join(_title(report.nodeid)), report.outcome, reason)] += 1
+        ended = ("::".join(_title(report.nodeid)), report.outcome)
+        _ENDED[ended] += 1
+        _REASONS.setdefault(ended, set()).add(reason.strip())
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = os.environ.get("SUITE_REPORT")
     if path is not None:
-        lines = [f"{outcome}\t{count}\t{title}\t{reason}" for (title, outcome, reason), count in _ENDED.items()]
+        lines = [
+            f"{ended[1]}\t{count}\t{ended[0]}\t{min(_REASONS[ended])}" for ended, count in _ENDED.items()
+        ]
         Path(path).write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")

@@ -58,7 +58,9 @@ def test_the_suite_passes(part: int, folder: Path, tmp_path: Path) -> None:
         _write(part, ended)
     version, lines = kept()
     if version == sqlalchemy.__version__:  # another one has other tests
-        assert ended == [line.partition("\t")[2] for line in lines if line.startswith(f"{part}\t")]
+        own = [line.partition("\t")[2] for line in lines if line.startswith(f"{part}\t")]
+        # Not the reasons: of several that a test is skipped for, SQLAlchemy names any one.
+        assert sorted(line.rpartition("\t")[0] for line in ended) == sorted(line.rpartition("\t")[0] for line in own)
 
 
 def _write(part: int, ended: list[str]) -> None:

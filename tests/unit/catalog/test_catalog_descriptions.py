@@ -69,7 +69,7 @@ def test_postgres_reads_them_as_comments(path: Path) -> None:
     assert described is not None
     assert (2200, 2615, 0, "A shop") in described.rows  # of the schema "public"
     texts = [row[3] for row in described.rows]
-    assert "The old ones. A view." in texts and "In years. Bounds: [0, 99]." in texts and "A name." in texts
+    assert "The old ones. A view." in texts and "In years. Bounds: [0, 99]." in texts and "A name" in texts
 
 
 def test_describe_shows_them(path: Path) -> None:
