@@ -43,6 +43,9 @@ KEEPING = 1.5
 """Seconds between two times that it says so."""
 POLLING = 0.1
 """Seconds between two looks at another process's run."""
+LONG = 3600.0
+"""Seconds of a wait that has no end of its own. With a time it can be interrupted: polars has the system begin a wait
+without one again, and Ctrl-C would be seen after it."""
 DETACHED = "The run goes on and its charge stands; asking again waits for it, and is free."
 QUEUED = "The run has yet to begin and its charge stands; asking again is free."
 CLOSED = "the dataset was closed while the query ran"
@@ -189,7 +192,9 @@ class Runs:
     def finish(self, patience: float | None = None) -> None:
         """Wait until none of these runs is under way, or for so many seconds."""
         with _here.changed:
-            _here.changed.wait_for(lambda: not any(self in run.followed for run in _here.runs.values()), patience)
+            while not _here.changed.wait_for(self._is_idle, LONG if patience is None else patience):
+                if patience is not None:
+                    return
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -205,6 +210,9 @@ class Runs:
             raise
         return run
 
+    def _is_idle(self) -> bool:
+        return not any(self in run.followed for run in _here.runs.values())
+
     def _follow(self, run: _Run, data: Data, account: Account) -> None:
         run.followed.add(self)
         run.asked.setdefault(account.name, (account, data.ledger))
@@ -213,7 +221,7 @@ class Runs:
         """Until something has changed, or the statement is to end."""
         now = self._clock.now()
         ticket.check(now, hint)
-        _here.changed.wait(None if ticket.deadline is None else (ticket.deadline - now) / SECOND)
+        _here.changed.wait(LONG if ticket.deadline is None else (ticket.deadline - now) / SECOND)
 
     def _wait(self, run: _Run, ticket: Ticket) -> bytes:
         with _here.changed:

@@ -65,7 +65,12 @@ def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> No
     assert caught.value.charge == cursor.loss and told(connection, cursor)
 
 
-def test_after_ctrl_c(house: House) -> None:
+@pytest.mark.parametrize("library", ["", "polars"])
+def test_after_ctrl_c(house: House, library: str) -> None:
+    """Also where polars was used: it makes the system begin waits without a time again, which Ctrl-C then never ends."""
+    if library:
+        polars = pytest.importorskip(library)
+        repr(polars.DataFrame([polars.Series("a", [1], dtype=polars.Int64)]))
     connection = Connection(house.session)
     cursor = connection.cursor()
     thread = press_ctrl_c(lambda: house.engine.began)
