@@ -67,7 +67,7 @@ def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("library", ["", "polars"])
 def test_after_ctrl_c(house: House, library: str) -> None:
-    """Also where polars was used: it makes the system begin waits without a time again, which Ctrl-C then never ends."""
+    """Also where polars was used: it makes the system begin waits without a time again, and Ctrl-C is not seen."""
     if library:
         polars = pytest.importorskip(library)
         repr(polars.DataFrame([polars.Series("a", [1], dtype=polars.Int64)]))
