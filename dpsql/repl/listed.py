@@ -29,7 +29,7 @@ def table_described(table: NamedTable, view: View, screen: Screen | None) -> lis
     lines = [f"{'View' if table.kind == 'view' else f'{table.kind.capitalize()} table'} {shown(table.name)}"]
     lines += listing([heads[place] for place in kept], cells, view, screen)
     for column in table.columns:
-        if column.values:
+        if column.values and str(column.type) != "boolean":
             lines += _wrapped(f"Values of {shown(column.name)}: {', '.join(map(shown, column.values))}", width)
     lines += [f"Unique: {', '.join(map(shown, key.columns))}" for key in table.unique]
     return lines + _wrapped(shown(table.comment or ""), width)
