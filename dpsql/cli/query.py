@@ -12,6 +12,7 @@ import dpsql
 from dpsql.cli.explained import document
 from dpsql.dbapi.cursor import Cursor
 from dpsql.display.screen import Screen, Usage
+from dpsql.display.text import shown_lines
 from dpsql.repl.given import read_statements, settings_of
 from dpsql.repl.show import answer_lines, charge_lines, take
 from dpsql.repl.view import View
@@ -25,7 +26,7 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     with dpsql.connect(given.schema, given.user, **settings_of(given)) as connection:
         if given.command == "explain":
             explained = connection.explain(sql, parameters)
-            screen.print(json.dumps(document(explained), indent=2) if given.json else str(explained))
+            screen.print(json.dumps(document(explained), indent=2) if given.json else shown_lines(str(explained)))
             return
         with connection.cursor() as cursor:
             try:

@@ -83,7 +83,7 @@ def _run(given: argparse.Namespace, screen: Screen) -> int:
     except (Usage, BrokenPipeError):
         raise
     except Error as error:
-        screen.error(str(error))
+        screen.failed(error)
         return 1
     except Exception as error:
         _internal(error, screen)

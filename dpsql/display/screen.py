@@ -1,4 +1,7 @@
-"""Where text goes: answers to the standard output, all else beside it. Colours on terminals only, unless NO_COLOR."""
+"""Where text goes: answers to the standard output, all else beside it. Colours on terminals only, unless NO_COLOR.
+
+Law: what comes from data, statements or schemas steers no terminal, in errors and notes as in tables.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from dpsql.display.layout import Layout
-from dpsql.display.text import LOOKALIKES
+from dpsql.display.text import LOOKALIKES, shown_lines
+from dpsql.errors import Error
 
 BOLD, DIM, RED = "1", "2", "1;31"
 
@@ -25,10 +29,16 @@ class Screen:
         _write(self.out, text)
 
     def note(self, text: str) -> None:
-        _write(self.err, text)
+        _write(self.err, shown_lines(text))
 
     def error(self, text: str) -> None:
-        _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {text}")
+        _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {shown_lines(text)}")
+
+    def failed(self, error: Error) -> None:
+        """What went wrong, and what had been charged by then."""
+        self.error(str(error))
+        if error.charge:
+            self.note(f"charged: {error.charge}; asking again is free")
 
     def style(self, text: str, code: str) -> str:
         return style(self.out, text, code)

@@ -48,6 +48,11 @@ def shown(text: str, plain: bool = False) -> str:
     return joined + _LEFT_TO_RIGHT if any(_runs_left(character) for character in joined) else joined
 
 
+def shown_lines(text: str) -> str:
+    """Each line as it can be shown. A tab is one space, so that a caret stays below what it points to."""
+    return "\n".join(shown(line.replace("\t", " ")) for line in text.split("\n"))
+
+
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
 

@@ -113,6 +113,8 @@ def next_text(explained: Explanation) -> str:
     shown = errors[:_SHOWN] + (["…"] if len(errors) > _SHOWN else [])
     paid = bool(explained.paid) and all(explained.paid)
     price = "free, paid for before" if paid else f"epsilon {short_up(explained.epsilon)}"
+    if explained.undecided:
+        return f"next: a pilot ({price}), and then what it decides"
     more = "" if chosen is None or paid or chosen.more else "; the last that the budget covers"
     return f"next: {', '.join([price, *shown])}{more}"
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from dpsql.display.chart import NothingToDraw, chart_lines
 from dpsql.display.layout import Layout
 from dpsql.display.screen import Screen
+from dpsql.display.text import shown_lines
 from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
 from dpsql.figures import short_up
 from dpsql.repl.commands import help_lines
@@ -84,7 +85,7 @@ def _run_editor(editor: list[str], path: str) -> None:
 
 
 def print_it(shell: Shell, argument: str) -> None:
-    shell.print_lines((shell.pending or shell.last_sql or "").splitlines())
+    shell.print_lines(shown_lines(shell.pending or shell.last_sql or "").split("\n"))
 
 
 def reset(shell: Shell, argument: str) -> None:
@@ -128,7 +129,7 @@ def watch(shell: Shell, argument: str) -> None:
 
 def explain(shell: Shell, argument: str) -> None:
     sql = argument or shell.current()
-    shell.print_lines(str(shell.connection.explain(sql.rstrip("; "))).splitlines())
+    shell.print_lines(shown_lines(str(shell.connection.explain(sql.rstrip("; ")))).split("\n"))
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def read_threshold(text: str) -> Fraction | None:
 def history(shell: Shell, argument: str) -> None:
     lines = [line for entry in shell.history() for line in entry.splitlines()]
     if not argument:
-        shell.print_lines(lines)
+        shell.print_lines([shown_lines(line) for line in lines])
         return
     with _open_to_write(argument) as file:
         file.writelines(f"{line}\n" for line in lines)

@@ -129,7 +129,9 @@ def open_history(keep: bool) -> History:
     path = Path(os.environ.get("DPSQL_HISTORY") or Path(root) / "dpsql" / "history")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+        file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        os.fchmod(file, 0o600)  # also one that was there before
+        os.close(file)
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)

@@ -103,7 +103,7 @@ def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
         shell.pending = ""
     except Error as error:
         shell.pending = ""
-        shell.screen.error(str(error))
+        shell.screen.failed(error)
         _require_open(shell)
 
 

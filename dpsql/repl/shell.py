@@ -129,10 +129,14 @@ class Shell:
             explained = self.connection.explain(sql)
         except Error:  # no query; or asking will tell what is wrong with it, and charge nothing
             return True
-        if explained.epsilon <= self.confirm or (explained.paid and all(explained.paid)):
+        paid = bool(explained.paid) and all(explained.paid)
+        epsilon = short_up(explained.epsilon)
+        if explained.undecided:  # how much its pilot decides on is known only once the pilot is paid for
+            pilot = "It has a pilot that is paid for" if paid else f"It asks a pilot first, charged epsilon {epsilon}"
+            return self.ask(f"{pilot}, and then is charged what that decides. Ask it?")
+        if explained.epsilon <= self.confirm or paid:
             return True
-        most = "" if explained.undecided else "at most "
-        return self.ask(f"It will be charged {most}epsilon {short_up(explained.epsilon)}. Ask it?")
+        return self.ask(f"It will be charged at most epsilon {epsilon}. Ask it?")
 
     # --- where text goes ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from dpsql.display.formats import csv_lines, json_lines, unique_names
 from dpsql.display.layout import Expanded, Layout
 from dpsql.display.screen import Screen
 from dpsql.display.table import table_lines
+from dpsql.display.text import shown_lines
 from dpsql.figures import CellError, Charge, short_left, short_up
 from dpsql.repl.view import View
 
@@ -71,9 +72,11 @@ def answer_lines(shown: Shown, view: View, screen: Screen | None, expanded: str)
     """As the view has it; for a file where there is no `screen`."""
     if view.format != "table":
         frame = shown.frame(view.errors and shown.has_bars)
-        return list((csv_lines if view.format == "csv" else json_lines)(frame.names, frame.rows))
+        lines = list((csv_lines if view.format == "csv" else json_lines)(frame.names, frame.rows))
+        to_person = screen is not None and screen.out.isatty()
+        return [shown_lines(line) for line in lines] if to_person else lines
     if shown.is_plan:
-        return [str(line) for (line,) in shown.rows]
+        return [shown_lines(str(line)) for (line,) in shown.rows]
     lines = table_lines(shown.names, shown.rows, shown.errors, layout_for(view, screen, expanded))
     barred = ", ± 95 % intervals" if view.errors and shown.has_bars else ""
     return [*lines, f"({len(shown.rows)} row{'' if len(shown.rows) == 1 else 's'}{barred})"]

@@ -44,6 +44,9 @@ def wait(work: Callable[[], object], connection: Connection, screen: Screen) -> 
             except KeyboardInterrupt:
                 connection.cancel()
                 ended.wait(1.0)
+    except KeyboardInterrupt:
+        screen.note("left at once; what was charged is paid for, and asking again is free: \\budget tells what is left")
+        raise
     finally:
         if drawn:
             screen.draw("")
