@@ -278,7 +278,7 @@ def test_a_schedule_does_not_time_a_run(
     """A run that ends after the next version is due is answered like one that ends before."""
     start = datetime(2030, 1, 1, 0, 59, 59, tzinfo=UTC)
     now = [start]
-    monkeypatch.setattr(datasets, "_now", lambda: now[0])
+    monkeypatch.setattr(datasets, "now_utc", lambda: now[0])
     session = opened(shop(BOTH + "answers: {refresh: 1 hour}\n"), "ana")
     engine = session.dataset.engine
     execute = type(engine).execute
