@@ -17,6 +17,7 @@ from pathlib import Path
 from dpsql.errors import AccessDenied, InterfaceError, InternalError, OperationalError
 from dpsql.passwords import SALT, verifier
 from dpsql.schema.edit import add_analyst, remove_analyst, set_password
+from dpsql.schema.keys import ANALYST_NAME
 from dpsql.schema.load import load_schema, read_text, schema_of
 from dpsql.schema.model import Analyst, Budget, Schema
 
@@ -55,10 +56,10 @@ def add_user(path: str | Path, name: str, epsilon: str, delta: str, password: st
     for what, text in (("epsilon", epsilon), ("delta", delta)):
         if re.fullmatch(r"[0-9.eE+-]+", text, re.ASCII) is None:
             raise InterfaceError(f"the {what} of a budget is a number, not {text}")
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.@-]*", name, re.ASCII) is None:
+    if re.fullmatch(ANALYST_NAME, name) is None:
         raise InterfaceError(
             f'"{name}" cannot be the name of an analyst',
-            hint="It begins with a letter, and has letters, digits and _ . @ - after it.",
+            hint="It begins with a letter, and has letters, digits and _ . @ - after it; at most 63 in all.",
         )
     entry = f"{{budget: {{epsilon: {epsilon}, delta: {delta}}}"
     if password is not None:

@@ -183,6 +183,15 @@ def test_names_are_names_or_refused(tmp_path: Path, name: str) -> None:
         assert path.read_bytes() == before
 
 
+def test_a_name_has_at_most_63_characters_as_in_a_schema(tmp_path: Path) -> None:
+    """Told as a name that cannot be, and not as a fault of the schema's file."""
+    path = schema(tmp_path, LAYOUTS["blocks"])
+    add_user(path, "x" * 63, "1", "0", None, entropy)
+    with pytest.raises(InterfaceError, match="cannot be the name of an analyst") as refused:
+        add_user(path, "x" * 64, "1", "0", None, entropy)
+    assert refused.value.hint is not None and "63" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [("x", "0"), ("1}", "0"), ("1", "0, password: x"), ("0", "0"), ("1", "2")]
 )
