@@ -120,6 +120,16 @@ def parse_type(text: str) -> Type | None:
     return _SPELLINGS.get(match[1] if match else folded)
 
 
+def outermost(spelling: str) -> str:
+    """An engine's type by its first word, for messages: what is inside may be labels of an ENUM, which may be values.
+
+    >>> outermost("ENUM('flu', 'cold')"), outermost("STRUCT(k ENUM('flu'))[]"), outermost("BIGINT")
+    ('ENUM', 'STRUCT[]', 'BIGINT')
+    """
+    word = re.match(r"\w+", spelling)
+    return (word[0] if word else "?") + ("[]" if spelling.endswith("]") else "")
+
+
 def integer_range(type_: Type) -> tuple[int, int]:
     bits = INTEGER_BITS[type_.kind]
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1

@@ -25,7 +25,7 @@ from dpsql.private_files import require_private
 from dpsql.public_facts import find_facts, read_facts, write_facts
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.model import EngineTable, Files, Resolved, Schema, Source, Table
-from dpsql.types import Kind, Type, parse_type
+from dpsql.types import Kind, Type, outermost, parse_type
 
 Physical = dict[str, dict[str, str]]
 
@@ -169,8 +169,9 @@ def _check_id(table: Table, name: str, spelling: str) -> None:
     if column is None:
         raise InternalError("a unit path names a column that is not declared")
     if parse_type(spelling) != column.type:
+        there = spelling if parse_type(spelling) else outermost(spelling)
         raise OperationalError(
-            f'the id "{name}" of "{table.name}" is {spelling} in the data and {column.type} in the schema',
+            f'the id "{name}" of "{table.name}" is {there} in the data and {column.type} in the schema',
             hint="Declare the type that the data has: an id is never cast, since a cast can make one unit of two.",
         )
 

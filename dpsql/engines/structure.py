@@ -1,7 +1,8 @@
 """What tables there are, by their structure: names, types, keys and constraints. For the owner who drafts a schema.
 
-Law: no value of a row is in what comes back, nor in an error. The types of a CSV file are guessed from its rows; its
-first line is taken for names only where it cannot be one of the rows, or the owner says so.
+Law: no value of a row is in what comes back, nor in an error. Labels of an ENUM of DuckDB are values: a type can be
+made of rows, as a categorical of pandas is. The types of a CSV file are guessed from its rows; its first line is taken
+for names only where it can hardly be one of the rows, or the owner says so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dpsql.engines.duckdb import literal
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import InterfaceError, OperationalError
 from dpsql.schema.model import EngineTable, Files, Source
-from dpsql.types import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type, parse_type
+from dpsql.types import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type, outermost, parse_type
 
 SNIFFED = 1_000_000
 """Lines of a CSV file that its types are guessed from."""
@@ -24,7 +25,9 @@ SNIFFED = 1_000_000
 
 @dataclass(frozen=True)
 class FoundColumn:
-    """`type` is None where dpsql has no such type; `values` are those of an ENUM type, `length` is VARCHAR's.
+    """`type` is None where dpsql has no such type; `values` are those of a type that a person has written.
+
+    `length` is VARCHAR's; `spelling` names the type without what is in it, see `outermost`.
 
     `guess` says what is not certain about the type.
     """
@@ -73,14 +76,18 @@ class Found:
 def found_type(spelling: str) -> Type | None:
     """The type to declare for an engine's: the closest that holds all its values.
 
-    >>> [str(found_type(s)) for s in ("UINTEGER", "TIMESTAMP_NS", "ENUM('a')", "INTEGER[]")]
-    ['bigint', 'timestamp', 'text', 'None']
+    >>> [str(found_type(s)) for s in ("UINTEGER", "TIMESTAMP_NS", "ENUM('a')", "INTEGER[]", "ENUM('a')[]")]
+    ['bigint', 'timestamp', 'text', 'None', 'None']
     """
     if spelling.startswith("ENUM(") and spelling.endswith(")"):
         return TEXT
     if re.fullmatch(r"TIMESTAMP_(S|MS|NS)", spelling):
         return TIMESTAMP
     return parse_type(spelling)
+
+
+def _found(name: str, spelling: str, comment: str | None = None) -> FoundColumn:
+    return FoundColumn(name, outermost(spelling), found_type(spelling), comment=comment)
 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------------------
@@ -118,7 +125,7 @@ def duckdb_tables(owner: DuckDBOwner) -> Found:
             FoundTable(
                 names[place],
                 EngineTable((place[1],) if place[0] == "main" else place),
-                tuple(_duckdb_column(owner, row) for row in columns if (row[0], row[1]) == place),
+                tuple(_duckdb_column(row) for row in columns if (row[0], row[1]) == place),
                 tuple(_texts(row[3]) for row in own if row[2] in ("PRIMARY KEY", "UNIQUE")),
                 tuple(
                     Reference(_texts(row[3]), names[place[0], str(row[4])], _texts(row[5]))
@@ -141,14 +148,8 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
-def _duckdb_column(owner: DuckDBOwner, row: Sequence[object]) -> FoundColumn:
-    spelling = str(row[3])
-    values: tuple[str, ...] = ()
-    if spelling.startswith("ENUM("):
-        # The spelling is DuckDB's own, with its quotes doubled.
-        values = tuple(str(value) for (value,) in owner.ask(f"SELECT unnest(enum_range(NULL::{spelling}))"))
-    comment = None if row[4] is None else str(row[4])
-    return FoundColumn(str(row[2]), spelling, found_type(spelling), values, None, comment)
+def _duckdb_column(row: Sequence[object]) -> FoundColumn:
+    return _found(str(row[2]), str(row[3]), None if row[4] is None else str(row[4]))
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -157,14 +158,14 @@ def _duckdb_column(owner: DuckDBOwner, row: Sequence[object]) -> FoundColumn:
 def parquet_table(owner: DuckDBOwner, name: str, files: Files, first: str) -> FoundTable:
     """By the footer of the first file: all files of a source have the same columns."""
     described = owner.describe(replace(files, patterns=(first,)))
-    columns = (FoundColumn(column, spelling, found_type(spelling)) for column, spelling in described.items())
-    return FoundTable(name, files, tuple(columns))
+    return FoundTable(name, files, tuple(_found(column, spelling) for column, spelling in described.items()))
 
 
 def csv_table(owner: DuckDBOwner, name: str, files: Files, first: str, header: bool | None) -> FoundTable:
     """By the first file. `header` is the owner's word on its first line; None: it must be told from the others."""
     try:
         dialect = _sniff(owner, first, header)
+        told = header is not None or (_is_certain(dialect) and not _comes_again(owner, first, dialect))
     except OperationalError:  # the driver's text may quote lines
         raise OperationalError(
             f'"{Path(first).name}" cannot be read as CSV',
@@ -172,7 +173,7 @@ def csv_table(owner: DuckDBOwner, name: str, files: Files, first: str, header: b
         ) from None
     if dialect.names and not dialect.has_header:
         dialect = replace(dialect, names=tuple(f"column{at}" for at in range(1, len(dialect.names) + 1)))
-    if header is None and not _is_certain(dialect):
+    if not told:
         raise InterfaceError(
             f'whether the first line of "{Path(first).name}" names its columns cannot be told',
             detail="If it were a row, its values would stand in the schema as names.",
@@ -220,17 +221,21 @@ def _with_zeros(owner: DuckDBOwner, path: str, dialect: _Dialect) -> tuple[str, 
     numbers = [place for place, spelling in enumerate(dialect.types) if spelling == "BIGINT"]
     if not numbers:
         return dialect.types
-    fields = [f"c{place}" for place in range(len(dialect.types))]
-    asked = ", ".join(f"bool_or(regexp_matches({fields[place]}, '^[+-]?0[0-9]'))" for place in numbers)
-    columns = ", ".join(f"{literal(field)}: 'VARCHAR'" for field in fields)
-    quote = literal(dialect.quote)
-    read = (
-        f"read_csv({literal(path)}, auto_detect = false, header = {literal(dialect.has_header)},"
-        f" delim = {literal(dialect.delimiter)}, quote = {quote}, escape = {quote}, columns = {{{columns}}})"
-    )
-    (found,) = owner.ask(f"SELECT {asked} FROM (SELECT * FROM {read} LIMIT {SNIFFED})")
+    asked = ", ".join(f"bool_or(regexp_matches(c{place}, '^[+-]?0[0-9]'))" for place in numbers)
+    (found,) = owner.ask(f"SELECT {asked} FROM {_lines(path, dialect)}")
     zeros = {place for place, zero in zip(numbers, found, strict=True) if zero}
     return tuple("VARCHAR" if place in zeros else spelling for place, spelling in enumerate(dialect.types))
+
+
+def _lines(path: str, dialect: _Dialect) -> str:
+    """The first rows, as text in columns c0, c1, …"""
+    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(dialect.types)))
+    quote = literal(dialect.quote)
+    return (
+        f"(SELECT * FROM read_csv({literal(path)}, auto_detect = false, header = {literal(dialect.has_header)},"
+        f" delim = {literal(dialect.delimiter)}, quote = {quote}, escape = {quote}, columns = {{{columns}}})"
+        f" LIMIT {SNIFFED})"
+    )
 
 
 def _text(value: object) -> str | None:
@@ -247,16 +252,50 @@ def _header(path: str, delimiter: str, quote: str) -> list[str]:
 
 
 _NAME = re.compile(r"[^\W\d][\w .-]*")
-_NO_NAMES = {"na", "n.a.", "nan", "null", "none", "nil", "true", "false", "inf", "infinity", "unknown"}
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_NO_NAMES = {
+    "na", "n.a.", "nan", "null", "none", "nil", "true", "false", "yes", "no", "inf", "infinity", "unknown", "missing",
+    "empty", "blank", "unavailable", "not available", "not applicable", "no answer", "not asked", "no data", "void",
+    "invalid", "pending", "refused", "declined", "withdrawn", "other", "tbd", "tba", "unspecified", "undefined",
+}  # fmt: skip
+_TELLING = {
+    "id", "uid", "uuid", "age", "sex", "gender", "date", "datetime", "timestamp", "zip", "zipcode", "city", "country",
+    "firstname", "lastname", "surname", "birthdate", "dob",
+}  # fmt: skip
+"""Words of names that hardly ever stand in a row."""
 
 
 def _is_certain(dialect: _Dialect) -> bool:
-    """The first line is no row: some column holds no text and the line does, and all its fields look like names."""
+    """Whether the first line can hardly be a row: all its fields look like names, and two things speak for it.
+
+    A word above numbers, dates or booleans speaks for it, and so does a word that only names have. One alone does not:
+    a row may have a word for a missing number. Where there is one column, it is enough.
+    """
+    typed = [spelling != "VARCHAR" for spelling in dialect.types]
     if not dialect.has_header:
-        return any(spelling != "VARCHAR" for spelling in dialect.types)
+        return any(typed)
     named = all(_NAME.fullmatch(name) and name.lower() not in _NO_NAMES for name in dialect.names)
     distinct = len({name.casefold() for name in dialect.names}) == len(dialect.names)
-    return named and distinct and any(spelling != "VARCHAR" for spelling in dialect.types)
+    above = sum(1 for name, one in zip(dialect.names, typed, strict=True) if one and _PLAIN_NAME.fullmatch(name))
+    telling = sum(1 for name in dialect.names if _TELLING & set(_words(name)))
+    return named and distinct and any(typed) and above + telling >= min(2, len(typed))
+
+
+def _words(name: str) -> list[str]:
+    """
+    >>> _words("PatientID"), _words("birth_date"), _words("Order Date")
+    (['patient', 'id'], ['birth', 'date'], ['order', 'date'])
+    """
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+
+
+def _comes_again(owner: DuckDBOwner, path: str, dialect: _Dialect) -> bool:
+    """Whether a word of the header is a value below it: then it may be a row."""
+    if not dialect.has_header:
+        return False
+    same = (f"lower(trim(c{at})) = {literal(name.strip().lower())}" for at, name in enumerate(dialect.names))
+    ((found,),) = owner.ask(f"SELECT bool_or({' OR '.join(same)}) FROM {_lines(path, dialect)}")
+    return bool(found)
 
 
 _ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")

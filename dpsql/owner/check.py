@@ -6,7 +6,6 @@ the report alone, which says for whom it is.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,7 @@ from dpsql.owner.report import (
     Report,
     TableReport,
 )
+from dpsql.owner.scratch import scratch
 from dpsql.payers import accounts_below, dataset_account, usual_query
 from dpsql.pins import expand_table
 from dpsql.privacy.filters import NOTHING
@@ -122,11 +122,11 @@ def _tried(schema: Schema) -> Contributions:
 def _problems(schema: Schema) -> list[Finding]:
     """What stops the data from being served, table by table."""
     found: list[Finding] = []
-    with tempfile.TemporaryDirectory(prefix="dpsql-check-") as folder:
+    with scratch("check") as folder:
         for number, table in enumerate(schema.tables):
             try:
                 with _owner(schema) as owner:
-                    source = _readable(owner, schema, table, Path(folder) / "copies" / f"{number}.parquet")
+                    source = _readable(owner, schema, table, folder / "copies" / f"{number}.parquet")
                     check_table(owner, schema, table, source)
             except Error as error:
                 what = f"{error.message}. {error.detail or ''}".strip().rstrip(".")

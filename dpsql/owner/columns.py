@@ -48,7 +48,8 @@ def column_entry(column: FoundColumn, hint: Hint) -> Entry:
     looked = hint.looked or Proposal()
     if values and type_.kind is Kind.TEXT:
         parts.append(_values(values))
-        note = "all values, by the type" if column.values else "all values, by a CHECK"
+        note = "all values, by a CHECK"
+        questions += ["all values by the type: does everyone know them?"] if column.values else []
     elif bounds is not None:
         parts.append(f"bounds: [{number(bounds[0])}, {number(bounds[1])}]")
         note = "by a CHECK"

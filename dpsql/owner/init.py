@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from dpsql.owner.draft import write_draft
 from dpsql.owner.look import look, norm_of
 from dpsql.owner.relate import Candidate as Candidate
 from dpsql.owner.relate import candidate, find_candidates
+from dpsql.owner.scratch import scratch
 from dpsql.owner.sources import Sources as Sources
 from dpsql.owner.sources import find_sources as find_sources
 from dpsql.owner.sources import plain_name
@@ -129,8 +129,8 @@ def _named(sources: Sources, unit: str) -> Candidate | None:
 
 def _loaded(draft: Draft, folder: str) -> Schema:
     """A draft is a schema: what the loader says against it is told now, not when the owner opens it."""
-    with tempfile.TemporaryDirectory(prefix="dpsql-draft-") as temporary:
-        path = Path(temporary) / "draft.yaml"
+    with scratch("draft") as temporary:
+        path = temporary / "draft.yaml"
         path.write_text(draft.text, encoding="utf-8")
         return replace(load_schema(path), path=Path(folder) / "draft.yaml")
 

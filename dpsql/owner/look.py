@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from dpsql.owner.proposals import (
     rank,
 )
 from dpsql.owner.relate import Candidate, names_rows
+from dpsql.owner.scratch import scratch
 from dpsql.owner.sources import Sources
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, Source
@@ -101,8 +101,8 @@ def _propose(
 def reading(sources: Sources) -> Iterator[tuple[DuckDBOwner, dict[str, Source]]]:
     """A connection, and where it reads each table: CSV files in typed copies that are gone at the end."""
     url = MEMORY if sources.database is None else f"duckdb:///{sources.database}"
-    with tempfile.TemporaryDirectory(prefix="dpsql-look-") as folder, DuckDBOwner(url) as owner:
-        yield owner, dict(_places(owner, sources.tables, Path(folder)))
+    with scratch("look") as folder, DuckDBOwner(url) as owner:
+        yield owner, dict(_places(owner, sources.tables, folder))
 
 
 def _places(owner: DuckDBOwner, tables: Sequence[FoundTable], folder: Path) -> Iterator[tuple[str, Source]]:

@@ -7,7 +7,6 @@ but the owner's command line.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from dpsql import versions
 from dpsql.dataset import Dataset, now_utc
+from dpsql.owner.scratch import scratch
 from dpsql.payers import ledger_of
 from dpsql.runs import Runs
 from dpsql.schema.keys import MAX_EPSILON
@@ -51,8 +51,8 @@ def rehearsal(schema: Schema, contributions: Contributions) -> Iterator[Session]
 
     The schema's own defaults count, with `contributions` in the place of what it may not declare.
     """
-    with tempfile.TemporaryDirectory(prefix="dpsql-check-") as folder:
-        tried = _apart(schema, Path(folder), contributions)
+    with scratch("check") as folder:
+        tried = _apart(schema, folder, contributions)
         ledger = ledger_of(tried)
         try:
             now = now_utc()

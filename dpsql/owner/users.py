@@ -140,17 +140,19 @@ def _replace(place: Path, before: bytes, after: bytes) -> None:
     draft = place.with_name(f".{place.name}.{os.getpid()}.new")
     try:
         status = place.stat()
-        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(after)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, stat.S_IMODE(status.st_mode))
-        if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-            os.chown(draft, status.st_uid, status.st_gid)
-        if place.read_bytes() != before:
-            raise OperationalError("the schema was changed by someone else meanwhile", hint="Try it again.")
-        os.replace(draft, place)
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(after)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(draft, stat.S_IMODE(status.st_mode))
+            if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(draft, status.st_uid, status.st_gid)
+            if place.read_bytes() != before:
+                raise OperationalError("the schema was changed by someone else meanwhile", hint="Try it again.")
+            os.replace(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)  # only one's own
     except OSError as error:
         raise OperationalError(f'the schema "{place}" cannot be written', detail=f"{error.strerror}.") from None
-    finally:
-        draft.unlink(missing_ok=True)

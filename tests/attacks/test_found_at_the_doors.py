@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -123,3 +125,137 @@ def test_progress_is_no_clock_of_the_engine(folder: Path) -> None:
             time.sleep(0.01)
         thread.join()
     assert seen[1, 2] - seen[0, 2] > 0.9
+
+
+# --- the owner's commands --------------------------------------------------------------------------------------------
+
+LABEL = "zqLABELqz"
+
+
+def draft(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpsql", "init", *arguments, "-o", "-"]
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def enums(tmp_path: Path) -> str:
+    """Types that were made of rows, as pandas' categoricals are: one label is one person's own."""
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute(f"""
+            CREATE TABLE raw AS SELECT i AS user_id, CASE i WHEN 7 THEN '{LABEL}' ELSE 'often' END AS d
+            FROM range(100) t(i);
+            CREATE TYPE seen AS ENUM (SELECT DISTINCT d FROM raw);
+            CREATE TABLE users AS SELECT user_id, d::seen AS d, [d::seen] AS l, {{'k': d::seen}} AS s,
+                MAP {{d::seen: 1}} AS m, [{{'k': [d::seen]}}] AS deep FROM raw;
+            DROP TABLE raw;
+        """)
+    return str(path)
+
+
+def test_labels_of_a_type_are_rows(enums: str) -> None:
+    """Neither they nor their number; types that dpsql has not are named by their outermost word."""
+    ran = draft(enums)
+    assert ran.returncode == 0, ran.stderr
+    assert LABEL not in ran.stdout + ran.stderr and "often" not in ran.stdout
+    (line,) = (line for line in ran.stdout.splitlines() if line.startswith("      d:"))
+    assert line.split("#")[0].split() == ["d:", "{type:", "text}"] and "decide: values: [...]" in line
+    shown = [line.split("#")[1].split(" is no")[0].strip() for line in ran.stdout.splitlines() if "is no type" in line]
+    assert shown == ["l: ENUM[]", "s: STRUCT", "m: MAP", "deep: STRUCT[]"]
+
+
+def test_labels_are_looked_at_like_other_values(enums: str) -> None:
+    ran = draft(enums, "--look-at-data")
+    assert ran.returncode == 0 and LABEL not in ran.stdout + ran.stderr
+    (line,) = (line for line in ran.stdout.splitlines() if line.startswith("      d:"))
+    assert "values: [often]" in line and "decide: values read from the data, 1 rare ones left out" in line
+
+
+def test_an_id_of_another_type_is_told_without_labels(enums: str, tmp_path: Path) -> None:
+    text = (
+        f"{{dpsql: 1, engine: 'duckdb:///{enums}', privacy: {{unit: users.d, budget: {{epsilon: 1, delta: 0}}}},"
+        " tables: {users: {unit: d, columns: {d: {type: text}}}}}"
+    )
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(dpsql.OperationalError, match='"d" of "users" is ENUM in the data') as raised:
+        dpsql.connect(tmp_path / "s.yaml")
+    assert LABEL not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Smith,Berlin,missing\n" + "".join(f"n{i},c{i % 3},{i}\n" for i in range(50)),
+        "smith,berlin,late,lost\n" + "".join(f"n{i},{'Berlin' if i == 9 else 'x'},{i},{i}\n" for i in range(50)),
+        "Smith,pending\nJones,2024-01-31\n",
+        "missing\n12\n13\n",
+        "Smith,no answer,not asked\n" + "".join(f"n{i},{i},{i}\n" for i in range(50)),
+    ],
+    ids=["an odd null", "a value that comes again", "a date", "alone", "two odd nulls"],
+)
+def test_a_first_row_with_an_odd_null_is_no_header(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "people.csv").write_text(lines)
+    ran = draft(str(tmp_path / "people.csv"))
+    assert ran.returncode == 1 and "--no-header" in ran.stderr
+    said = (ran.stdout + ran.stderr).lower()
+    assert not any(word in said for word in ("smith", "berlin", "missing", "pending", "asked"))
+
+
+@pytest.mark.parametrize("header", ["name,age", "user_id,ward", "ward,floor,beds", "n"])
+def test_a_plain_header_is_still_told(tmp_path: Path, header: str) -> None:
+    first, *others = header.split(",")
+    rows = [",".join([f"x{i}" if others else str(i), *(str(i) for _ in others)]) for i in range(50)]
+    (tmp_path / "people.csv").write_text("\n".join([header, *rows]))
+    ran = draft(str(tmp_path / "people.csv"))
+    assert ran.returncode == 0 and f"{first}:" in ran.stdout
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A schema over a CSV file that takes a while to copy."""
+    with duckdb.connect() as db:
+        rows = "SELECT i AS id, CAST(i % 100 AS INTEGER) AS age, 'w' || i % 9 AS ward FROM range(1000000) AS r(i)"
+        db.execute(f"COPY ({rows}) TO '{tmp_path / 'people.csv'}' (HEADER)")
+    (tmp_path / "people.yaml").write_text(SCHEMA.replace("parquet", "csv").replace("LATENCY", "0"))
+    (tmp_path / "scratch").mkdir()
+    return tmp_path
+
+
+def struck(slow: Path, number: int, *command: str) -> int:
+    """Send a signal as soon as something of the rows is in the folder of copies; the exit code."""
+    scratch = slow / "scratch"
+    with subprocess.Popen(
+        [sys.executable, "-m", "dpsql", *command], cwd=slow, env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as child:  # fmt: skip
+        while not any(path.is_file() and path.suffix != ".yaml" for path in scratch.glob("dpsql-*/**/*")):
+            assert child.poll() is None, "nothing was there to be left"
+            time.sleep(0.002)
+        child.send_signal(number)
+        return child.wait(60)
+
+
+CHECK = ("check", "people.yaml")
+LOOK = ("init", "people.csv", "-o", "draft.yaml", "--look-at-data")
+
+
+@pytest.mark.parametrize("command", [CHECK, LOOK], ids=["check", "look"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["TERM", "HUP"])
+def test_a_signal_leaves_no_rows_behind(slow: Path, command: tuple[str, ...], number: signal.Signals) -> None:
+    assert struck(slow, number, *command) == 128 + number
+    assert list((slow / "scratch").iterdir()) == [] and not (slow / "draft.yaml").exists()
+
+
+def test_what_a_killed_command_left_is_gone_at_the_next(slow: Path) -> None:
+    scratch = slow / "scratch"
+    assert struck(slow, signal.SIGKILL, *CHECK) == -signal.SIGKILL
+    (left,) = scratch.iterdir()
+    alive, strange = scratch / f"dpsql-check-{os.getpid()}-x", scratch / "dpsql-check-notes"
+    alive.mkdir()
+    strange.mkdir()
+    (scratch / left.name.replace("check", "look")).symlink_to(slow)
+    (slow / "small.csv").write_text("user_id,age\n1,2\n")
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    command = [sys.executable, "-m", "dpsql", "init", "small.csv", "-o", "-", "--look-at-data"]
+    subprocess.run(command, cwd=slow, env=environment, check=True, capture_output=True)
+    assert not left.exists() and alive.exists() and strange.exists() and (slow / "people.csv").exists()

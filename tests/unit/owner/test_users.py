@@ -269,3 +269,32 @@ def test_a_password_is_nowhere_in_what_is_shown(tmp_path: Path) -> None:
     assert schema_hash(loaded) == before, "nor in what releases are found by"
     shown = repr(loaded) + str(loaded.analysts) + repr(users(path))
     assert "hunter22" not in path.read_text() + shown and "SCRAM" not in shown
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_draft_is_its_owner_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it has the mode of the schema: it holds verifiers."""
+    path = schema(tmp_path, LAYOUTS["blocks"])
+    modes = []
+    sync = os.fsync
+
+    def look(descriptor: int) -> None:
+        modes.extend(one.stat().st_mode & 0o777 for one in tmp_path.iterdir() if one.name.endswith(".new"))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", look)
+    umask = os.umask(0)
+    try:
+        give_password(path, "ana", "x", entropy)
+    finally:
+        os.umask(umask)
+    assert modes == [0o600]
+
+
+def test_a_file_in_the_draft_s_place_is_left(tmp_path: Path) -> None:
+    path = schema(tmp_path, LAYOUTS["blocks"])
+    other = tmp_path / f".{path.name}.{os.getpid()}.new"
+    other.write_text("someone else's")
+    with pytest.raises(OperationalError, match="cannot be written"):
+        give_password(path, "ana", "x", entropy)
+    assert other.read_text() == "someone else's"
