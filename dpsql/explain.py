@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accuracy import noise_in, spread
+from dpsql.accuracy import Noise, noise_in, spread
 from dpsql.calibrate import Calibrated, NoisyBundle
 from dpsql.compiled import Compiled, ReleaseStep
 from dpsql.figures import Printed, short_up
@@ -15,7 +15,7 @@ from dpsql.ledger.how_many import MANY
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.choice import rank_error
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Gaussian, standard_error
+from dpsql.privacy.mechanisms import Gaussian, interval_factor, standard_error
 from dpsql.privacy.selection import units_needed
 from dpsql.privacy.spec import Spec
 from dpsql.schema.model import Files, Resolved
@@ -77,6 +77,7 @@ class Offer:
     rho: Fraction
     price: Loss
     expected: tuple[float | None, ...]  # as in `Explanation`
+    within: tuple[float | None, ...]  # half of the 95 % interval of each output
     more: int
     paid: bool
     undecided: bool = False  # it is a pilot; what follows is charged by what it answers
@@ -144,10 +145,21 @@ def expected_errors(compiled: Compiled, delivered: Mapping[int, Spec] | None = N
 
     `delivered` is what was done to the releases that are there already, by the place of their step.
     """
-    return tuple(_expected(compiled, bar, delivered or {}) for bar in compiled.errors)
+    noises = (_noise_of(compiled, bar, delivered or {}) for bar in compiled.errors)
+    return tuple(None if noise is None else spread(noise) for noise in noises)
 
 
-def _expected(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, Spec]) -> float | None:
+def expected_widths(compiled: Compiled, delivered: Mapping[int, Spec]) -> tuple[float | None, ...]:
+    """Half of the 95 % interval of each such output, as the answer will tell it."""
+    noises = (_noise_of(compiled, bar, delivered) for bar in compiled.errors)
+    return tuple(None if noise is None else spread(noise) * _factor(noise) for noise in noises)
+
+
+def _factor(noise: Noise) -> float:
+    return max((interval_factor(mechanism) for _, mechanism in noise), default=0.0)
+
+
+def _noise_of(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, Spec]) -> Noise | None:
     if bar is None or bar.measure is None:
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
@@ -156,7 +168,7 @@ def _expected(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, 
         return None
     calibrated = compiled.steps[answer.step].calibrated
     spec = delivered.get(answer.step)
-    return spread(noise_in(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec))
+    return noise_in(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec)
 
 
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:

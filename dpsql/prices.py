@@ -15,7 +15,7 @@ from dpsql.calibrate import Noise
 from dpsql.compiled import Compiled
 from dpsql.derivation import Told, origins
 from dpsql.errors import AccessDenied, AccountSuspended, BudgetExceeded, Error
-from dpsql.explain import Explanation, Offer, expected_errors
+from dpsql.explain import Explanation, Offer, expected_errors, expected_widths
 from dpsql.ledger.base import Account, Asked, Balance, Claim, Ledger, Quote, Statement
 from dpsql.ledger.budget import require_policy
 from dpsql.ledger.how_many import how_many
@@ -93,11 +93,19 @@ class Quoted:
     @property
     def expected(self) -> tuple[float | None, ...]:
         """The errors of what will be delivered: of stored and derived releases their own."""
+        return expected_errors(self.told.compiled, self._delivered)
+
+    @property
+    def within(self) -> tuple[float | None, ...]:
+        return expected_widths(self.told.compiled, self._delivered)
+
+    @property
+    def _delivered(self) -> Mapping[int, Spec]:
         specs: dict[int, Spec] = {place: release.spec for place, release in self.told.releases.items()}
         for place, claim in self.own.items():
             if claim.body is not None:
                 specs[place] = from_bytes(claim.body).spec
-        return expected_errors(self.told.compiled, specs)
+        return specs
 
 
 def _once(asked: Sequence[Asked], places: Iterable[int], own: Mapping[int, int]) -> Loss:
@@ -194,6 +202,7 @@ def _offer(one: Quoted, asker: Asker, balance: Balance, shut_out: str | None, ch
         rho=one.whole.rho,
         price=one.due,
         expected=one.expected,
+        within=one.within,
         more=0 if never or short else how_many(lambda number: balance.admits(before + like_this.times(number))),
         paid=one.paid,
         undecided=one.known.undecided,

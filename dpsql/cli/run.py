@@ -6,14 +6,12 @@ import argparse
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 from dpsql.cli.arguments import build_parser
 from dpsql.cli.route import route
 from dpsql.display.screen import Screen, Usage
-from dpsql.errors import Error
 
 # By name, so that `dpsql --help` need not import what opens data.
 _COMMANDS = {
@@ -82,17 +80,7 @@ def _run(given: argparse.Namespace, screen: Screen) -> int:
         code: int | None = import_module(_COMMANDS[given.command]).run(given, screen)
     except (Usage, BrokenPipeError):
         raise
-    except Error as error:
+    except Exception as error:
         screen.failed(error)
         return 1
-    except Exception as error:
-        _internal(error, screen)
-        return 1
     return code or 0
-
-
-def _internal(error: Exception, screen: Screen) -> None:
-    """The exception's own text stays untold: it is not one of ours, so nothing is known of what it holds."""
-    screen.error("internal error\nHINT:  Set DPSQL_DEBUG=1 to see a traceback; it may show private data.")
-    if os.environ.get("DPSQL_DEBUG") == "1":
-        traceback.print_exception(error, file=sys.stderr)

@@ -6,6 +6,7 @@ Law: what comes from data, statements or schemas steers no terminal, in errors a
 from __future__ import annotations
 
 import os
+import traceback
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -34,8 +35,16 @@ class Screen:
     def error(self, text: str) -> None:
         _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {shown_lines(text)}")
 
-    def failed(self, error: Error) -> None:
-        """What went wrong, and what had been charged by then."""
+    def failed(self, error: Exception) -> None:
+        """What went wrong, and what had been charged by then.
+
+        The text of an exception that is not ours stays untold: nothing is known of what it holds.
+        """
+        if not isinstance(error, Error):
+            self.error("internal error\nHINT:  Set DPSQL_DEBUG=1 to see a traceback; it may show private data.")
+            if os.environ.get("DPSQL_DEBUG") == "1":
+                traceback.print_exception(error, file=self.err)
+            return
         self.error(str(error))
         if error.charge:
             self.note(f"charged: {error.charge}; asking again is free")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 QUIET = 0.25
 """Seconds without a key before the statement is looked at."""
 _SHOWN = 3
-_NORMAL = 1.96
-"""Of a normal distribution, 95 % is within so many standard deviations."""
 
 
 class Beneath:
@@ -107,9 +105,9 @@ def next_text(explained: Explanation) -> str:
     chosen = next((offer for offer in explained.offers if offer.chosen), None)
     if chosen is not None and chosen.refused:
         return f"next: would be refused, {chosen.reason}"
-    expected = chosen.expected if chosen is not None else explained.expected
-    named = zip((name for name, _ in explained.outputs), expected, strict=False)
-    errors = [f"{name} ± {short_up(_half(error))}" for name, error in named if error is not None]
+    within = () if chosen is None else chosen.within
+    named = zip((name for name, _ in explained.outputs), within, strict=False)
+    errors = [f"{name} ± {short_up(Fraction(half))}" for name, half in named if half is not None]
     shown = errors[:_SHOWN] + (["…"] if len(errors) > _SHOWN else [])
     paid = bool(explained.paid) and all(explained.paid)
     price = "free, paid for before" if paid else f"epsilon {short_up(explained.epsilon)}"
@@ -117,7 +115,3 @@ def next_text(explained: Explanation) -> str:
         return f"next: a pilot ({price}), and then what it decides"
     more = "" if chosen is None or paid or chosen.more else "; the last that the budget covers"
     return f"next: {', '.join([price, *shown])}{more}"
-
-
-def _half(stderr: float) -> Fraction:
-    return Fraction(stderr) * Fraction(_NORMAL)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from dataclasses import dataclass
 
 from dpsql.errors import InvalidSyntax
@@ -67,8 +69,8 @@ def read_typed(text: str) -> Typed:
     >>> read_typed("\\\\d+ visits;").argument
     'visits'
     """
-    name, _, rest = text.strip().removeprefix("\\").partition(" ")
-    argument = rest.strip()
+    name, *rest = re.split(r"\s+", text.strip().removeprefix("\\"), maxsplit=1)
+    argument = "".join(rest).strip()
     if not argument.startswith("("):
         argument = argument.rstrip(";").rstrip()
     known = name.rstrip(";")
@@ -78,6 +80,14 @@ def read_typed(text: str) -> Typed:
     near = difflib.get_close_matches(known, BY_NAME, n=1)
     hint = f"Did you mean \\{near[0]}? \\? lists them." if near else "\\? lists the commands."
     raise InvalidSyntax(f"there is no command \\{known}", hint=hint)
+
+
+def words_of(text: str, where: str) -> list[str]:
+    """The words of a line, as a shell reads them."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise InvalidSyntax(f"a quote in {where} is not closed") from None
 
 
 def help_lines() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from dpsql.dbapi.frames import Frame, to_arrow
 from dpsql.display.formats import csv_lines, json_lines
 from dpsql.errors import InterfaceError, InvalidSyntax
+from dpsql.repl.commands import words_of
 
 FORMATS = ("csv", "json", "parquet")
 _USAGE = "Write \\copy to FILE, or \\copy (SELECT …) to FILE; FORMAT is csv, json or parquet."
@@ -34,10 +34,7 @@ def read_copy(argument: str) -> Copy:
     found = re.fullmatch(r"(?:\((?P<sql>.*)\)\s*)?to\s+(?P<rest>.+)", argument.strip(), re.DOTALL | re.IGNORECASE)
     if found is None:
         raise InvalidSyntax("\\copy needs the name of a file", hint=_USAGE)
-    try:
-        name, *words = shlex.split(found["rest"].rstrip("; "))
-    except ValueError:
-        raise InvalidSyntax("a quote in \\copy is not closed", hint=_USAGE) from None
+    name, *words = words_of(found["rest"].rstrip("; "), "\\copy")
     said = [word.lower() for word in words if word.lower() not in ("with", "header", "errors")]
     path = Path(name).expanduser()
     format_ = said[0] if said else path.suffix.removeprefix(".").lower()

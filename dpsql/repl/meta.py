@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import shlex
 import subprocess
 import tempfile
 import time
@@ -19,7 +18,7 @@ from dpsql.display.screen import Screen
 from dpsql.display.text import shown_lines
 from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
 from dpsql.figures import short_up
-from dpsql.repl.commands import help_lines
+from dpsql.repl.commands import help_lines, words_of
 from dpsql.repl.copying import read_copy, write_copy
 from dpsql.repl.listed import functions_listed, table_described, tables_listed
 from dpsql.repl.show import Shown, left_text, listing
@@ -48,7 +47,7 @@ def go(shell: Shell, argument: str) -> None:
         shell.execute(sql)
         return
     before = shell.file
-    shell.file = _open_to_write(argument)
+    shell.file = _open_to_write(argument, "\\g")
     try:
         shell.execute(sql)
     finally:
@@ -64,7 +63,7 @@ def edit(shell: Shell, argument: str) -> None:
     """What was written stands in the prompt, and is asked when it is sent."""
     if shell.ask is None:
         raise InterfaceError("\\e is for a terminal")
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    editor = words_of(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", "$EDITOR")
     if argument:
         _run_editor(editor, argument)
         shell.typed = _read(argument).strip()
@@ -136,7 +135,7 @@ def explain(shell: Shell, argument: str) -> None:
 
 
 def out(shell: Shell, argument: str) -> None:
-    opened = _open_to_write(argument) if argument else None
+    opened = _open_to_write(argument, "\\o") if argument else None
     shell.close()
     shell.file = opened
 
@@ -290,7 +289,7 @@ def history(shell: Shell, argument: str) -> None:
     if not argument:
         shell.print_lines([shown_lines(line) for line in lines])
         return
-    with _open_to_write(argument) as file:
+    with _open_to_write(argument, "\\s") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
@@ -316,7 +315,7 @@ def _screen(shell: Shell) -> Screen | None:
 
 
 def _file(argument: str, command: str) -> str:
-    names = shlex.split(argument)
+    names = words_of(argument, command)
     if len(names) != 1:
         raise InvalidSyntax(f"{command} takes the name of a file")
     return names[0]
@@ -330,8 +329,8 @@ def _read(name: str) -> str:
         raise InterfaceError(f'the file "{name}" cannot be read: {reason}') from None
 
 
-def _open_to_write(argument: str) -> TextIO:
-    name = _file(argument, "\\o")
+def _open_to_write(argument: str, command: str) -> TextIO:
+    name = _file(argument, command)
     try:
         return Path(name).expanduser().open("w", encoding="utf-8")
     except OSError as error:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 
 from dpsql.display.screen import Screen
+from dpsql.repl.commands import words_of
 
 
 def page(lines: list[str], screen: Screen) -> None:
@@ -33,5 +33,5 @@ def page(lines: list[str], screen: Screen) -> None:
 def _pager() -> list[str] | None:
     named = os.environ.get("DPSQL_PAGER", os.environ.get("PAGER"))
     if named is not None:
-        return shlex.split(named) or None
+        return words_of(named, "$PAGER") or None
     return ["less"] if shutil.which("less") else None

@@ -34,11 +34,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     threshold = None if given.confirm is None else read_threshold(given.confirm)
     opening = open_soon(given.schema, given.user, **settings_of(given))
     shell = Shell(opening.connection, screen, view, quiet=given.quiet)
+    if sys.stdin.isatty() and screen.out.isatty():
+        shell.ask, shell.confirm = _ask, threshold
     try:
         if given.commands or given.file:
             _feed_all(shell, given)
-        elif sys.stdin.isatty() and screen.out.isatty():
-            shell.confirm = threshold
+        elif shell.ask is not None:
             return _converse(shell, opening, keep=given.history)
         else:
             shell.feed(sys.stdin.read())
@@ -71,7 +72,6 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     beneath = Beneath(opening.connection, left, lambda: refresh(session))
     session = make_prompt(cache(lambda: names_of(shell.connection)), beneath.text, beneath.typed, history)
     name = shell.connection.database if ahead is None else ahead.database
-    shell.ask = _ask
     shell.history = lambda: list(reversed(list(history.load_history_strings())))
     shell.note(f"dpsql {VERSION}: \\? for help, \\q to leave")
     opening.begin(lambda error: interrupt(session, error))
@@ -101,7 +101,9 @@ def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
         shell.finish()
     except KeyboardInterrupt:
         shell.pending = ""
-    except Error as error:
+    except (EOFError, Leave):
+        raise
+    except Exception as error:
         shell.pending = ""
         shell.screen.failed(error)
         _require_open(shell)

@@ -115,7 +115,7 @@ class Shell:
             return
         to_table = self.view.format == "table"
         lines = answer_lines(shown, self.view, self.screen if self.file is None else None, expanded)
-        told = charge_lines(shown, self.connection) if shown.is_query else []
+        told = charge_lines(shown, self.connection) if shown.is_query and not self.quiet else []
         self.print_lines(lines + (told if to_table else []))
         if not to_table:
             for line in told:

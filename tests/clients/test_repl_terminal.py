@@ -174,6 +174,15 @@ def test_data_that_cannot_be_opened_ends_it(folder: Path, opened: Open) -> None:
         assert terminal.ended() == 1 and "hospital=>" not in terminal.everything
 
 
+def test_a_charge_is_asked_about_also_where_the_statement_is_an_option(folder: Path) -> None:
+    command = [sys.executable, "-m", "dpsql", "hospital.yaml", "--user", "ana", "--confirm", "0.1", "-c", COUNT]
+    with Terminal(command, folder, environment={"PYTHONPATH": str(ROOT)}) as terminal:
+        terminal.wait_for(r"\[y/N\]")
+        ask(terminal, "n")
+        terminal.wait_for("nothing was charged")
+        assert terminal.ended() == 0 and charges(folder) == 0
+
+
 def test_a_dumb_terminal_is_given_no_colours(opened: Open) -> None:
     terminal = opened(TERM="dumb")
     ask(terminal, "SHOW epsilon;")

@@ -315,3 +315,19 @@ def test_a_query_that_is_copied_is_asked_about_too(typed, person):
 def test_a_threshold_is_an_epsilon(typed, argument):
     with pytest.raises(InvalidParameter):
         typed(f"\\confirm {argument}")
+
+
+@pytest.mark.parametrize("text", ["\\o 'a", '\\i "a', "\\s 'a", "\\g 'a", "\\copy to 'a.csv"])
+def test_a_quote_that_is_not_closed(typed, text):
+    typed("SELECT 1;")
+    with pytest.raises(InvalidSyntax, match=r"a quote in \\\w+ is not closed"):
+        typed(text)
+
+
+def test_a_command_ends_at_any_space(typed):
+    assert typed("\\d\tpatients") == typed("\\d patients")
+
+
+def test_quiet_prints_answers_only(typed):
+    typed.shell.quiet = True
+    assert typed(f"{BY_SEX};").splitlines()[-1] == "(4 rows, ± 95 % intervals)"

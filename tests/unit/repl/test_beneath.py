@@ -1,0 +1,51 @@
+"""The line beneath the prompt: what is left, and what comes next."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import pytest
+
+import dpsql
+from dpsql.repl.beneath import Beneath, next_text
+
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_the_error_that_is_told_before_is_the_one_that_comes(connection: dpsql.Connection, noise: str) -> None:
+    connection.sql(f"SET noise = {noise}")
+    told = next_text(connection.explain(COUNT))
+    bar = connection.sql(COUNT).errors[0][0]
+    assert bar is not None
+    (half,) = re.findall(r"n ± ([\d.]+)", told)
+    assert float(half) == pytest.approx((bar.high - bar.low) / 2, rel=0.01)
+
+
+def test_what_is_paid_for_is_free(connection: dpsql.Connection) -> None:
+    connection.sql(COUNT)
+    assert next_text(connection.explain(COUNT)).startswith("next: free, paid for before, n ± ")
+    assert next_text(connection.explain("SELECT 1")) == "next: free, it reads no private rows"
+
+
+def test_what_would_be_refused_is_told(connection: dpsql.Connection) -> None:
+    connection.sql("SET epsilon = 1000")
+    assert next_text(connection.explain(COUNT)) == "next: would be refused, your budget does not cover it"
+
+
+def test_what_is_typed_is_told_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
+    news = threading.Semaphore(0)
+    beneath = Beneath(lambda: connection, "", news.release)
+    beneath.start()
+    try:
+        assert news.acquire(timeout=30) and beneath.text().startswith("left of ana's budget: 100 %")
+        beneath.typed(COUNT)
+        assert news.acquire(timeout=30) and "next: epsilon 1, n ± " in beneath.text()
+        beneath.typed("SELECT nonsense FROM")
+        assert news.acquire(timeout=30) and "next" not in beneath.text()
+        connection.sql(COUNT)
+        beneath.asked()
+        assert news.acquire(timeout=30) and "100 %" not in beneath.text()
+    finally:
+        beneath.close()
