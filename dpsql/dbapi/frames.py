@@ -51,7 +51,7 @@ def _wide_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: S
     return tuple(cells)
 
 
-def _optional(module: str, extra: str) -> Any:
+def _package(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -62,7 +62,7 @@ def _optional(module: str, extra: str) -> Any:
 
 
 def to_arrow(frame: Frame) -> pyarrow.Table:
-    arrow = _optional("pyarrow", "arrow")
+    arrow = _package("pyarrow", "arrow")
     arrays = [_arrow_array(arrow, type_, frame.values(place)) for place, type_ in enumerate(frame.types)]
     return arrow.Table.from_arrays(arrays, names=list(frame.names))
 
@@ -106,7 +106,7 @@ _ARROW = {
 
 
 def to_pandas(frame: Frame) -> pandas.DataFrame:
-    pandas = _optional("pandas", "pandas")
+    pandas = _package("pandas", "pandas")
     series = []
     for place, type_ in enumerate(frame.types):
         values = frame.values(place)
@@ -150,7 +150,7 @@ _NULLABLE = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"
 
 def to_polars(frame: Frame) -> polars.DataFrame:
     """A name that is there twice gets a number, since polars holds each once."""
-    library = _optional("polars", "polars")
+    library = _package("polars", "polars")
     names = unique_names(frame.names)
     columns = enumerate(frame.types)
     table: polars.DataFrame = library.DataFrame(

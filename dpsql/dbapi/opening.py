@@ -15,22 +15,10 @@ from typing import TYPE_CHECKING
 from dpsql.dbapi.address import Address, Setting, read_address
 from dpsql.errors import InterfaceError
 from dpsql.outlook import Outlook, look
+from dpsql.parts import import_parts
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
-
-# What a connection imports, in parts, so that who leaves meanwhile need not wait for all of it.
-_PARTS = (
-    "dpsql.plan.nodes",
-    "dpsql.engines.duckdb",
-    "dpsql.privacy.sampling",
-    "dpsql.sql.parse",
-    "dpsql.sql.split",
-    "dpsql.compile",
-    "dpsql.session",
-    "dpsql.dbapi.connection",
-)
-
 
 def open_soon(where: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Opening:
     """As `dpsql.connect`, but behind a prompt: `begin` starts to open it, `connection` waits for it.
@@ -93,10 +81,9 @@ class Opening:
 
     def _open(self, failed: Callable[[BaseException], None] | None) -> None:
         try:
-            for part in _PARTS:
+            for _ in import_parts():
                 if self._left:
                     return
-                import_module(part)
             address, connect = self._address, import_module("dpsql.dbapi.connection").connect
             self._connection = connect(address.path, address.user, **address.settings)
         except BaseException as error:

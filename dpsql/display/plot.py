@@ -9,18 +9,19 @@ import datetime as dt
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 from dpsql.display.cells import is_number, value_text
+from dpsql.display.pick import Bars, NothingToDraw, Picked, pick
 from dpsql.display.text import shown
 from dpsql.errors import InterfaceError, ProgrammingError
 from dpsql.figures import CellError
 
 Rows = Sequence[Sequence[Any]]
-Bars = Sequence[Sequence[CellError | None]]
 
 
 @dataclass(frozen=True)
@@ -71,46 +72,67 @@ def draw(
 def plan_chart(
     names: Sequence[str], rows: Rows, bars: Bars, x: str | None, y: Sequence[str] | None, kind: str | None
 ) -> Chart:
-    """The first key along x, the noisy columns along y; each further key, and each of several y, is a series."""
+    """What `pick` chooses: a key along x, and each further key, and each of several columns, is a series."""
     if kind not in (None, "bar", "line"):
         raise InterfaceError(f'there is no kind "{kind}" of chart', hint='It is "bar" or "line".')
-    places = _y_places(names, rows, bars, y, x)
-    keys = [place for place in range(len(names)) if place not in places and not _is_noisy(bars, place)]
-    at = _place(names, x) if x is not None else keys[0] if keys else None
-    if at is None:  # one row of aggregates: a bar for each
-        series = tuple(("", tuple(_points(rows, bars, [(shown(names[place]), place)]))) for place in places)
-        merged = tuple(point for _, points in series for point in points)
-        return _checked(Chart(kind or "bar", "", "", (("", merged),)))
-    further = [key for key in keys if key != at]
-    values = [row[at] for row in rows if row[at] is not None]
-    kind = kind or ("line" if values and all(_is_ordered(value) for value in values) and len(values) > 1 else "bar")
-    series_rows: dict[str, list[Point]] = {}
-    for place in places:
-        for row, errors in zip(rows, bars, strict=True):
-            label = ", ".join(value_text(row[key]) for key in further)
-            name = ", ".join(part for part in (label, shown(names[place]) if len(places) > 1 else "") if part)
-            point = _point(_x_value(row[at], kind), row[place], errors[place])
+    given = None if x is None else _place(names, x)
+    try:
+        picked = pick(names, rows, bars, given, None if y is None else [_place(names, name) for name in y])
+    except NothingToDraw as nothing:
+        hint = "A chart needs rows with at least one number."
+        raise ProgrammingError(f"there is nothing to draw: {nothing}", hint=hint) from None
+    if len(rows) == 1 and not picked.keys:  # one row of aggregates: a bar for each
+        found = [_point(shown(names[place]), rows[0][place], bars[0][place]) for place in picked.values]
+        return _checked(Chart(kind or "bar", "", "", (("", tuple(point for point in found if point is not None)),)))
+    at = picked.first
+    kind = kind or ("line" if _has_axis(picked, rows) else "bar")
+    series = _series(picked, names, rows, bars, kind)
+    title = ", ".join(shown(names[place]) for place in picked.values)
+    return _checked(Chart(kind, "row" if at is None else shown(names[at]), title, series))
+
+
+def _has_axis(picked: Picked, rows: Rows) -> bool:
+    """No library has an axis of times of day."""
+    return picked.along is not None and not any(isinstance(row[picked.along], dt.time) for row in rows)
+
+
+def _series(
+    picked: Picked, names: Sequence[str], rows: Rows, bars: Bars, kind: str
+) -> tuple[tuple[str, tuple[Point, ...]], ...]:
+    at, several = picked.first, len(picked.values) > 1
+    further = [key for key in picked.keys if key != at]
+    found: dict[str, list[Point]] = {}
+    taken: dict[str, dict[str, int]] = {}
+    for place in picked.values:
+        for number, (row, errors) in enumerate(zip(rows, bars, strict=True), 1):
+            labels = [value_text(row[key]) for key in further] + ([shown(names[place])] if several else [])
+            name = ", ".join(labels)
+            x = _x_value(number if at is None else row[at], kind)
+            point = _point(x, row[place], errors[place])
+            if point is not None and kind == "bar":
+                point = replace(point, x=_alone(x, taken.setdefault(name, {})))
             if point is not None:
-                series_rows.setdefault(name, []).append(point)
+                found.setdefault(name, []).append(point)
     if kind == "line":
-        series_rows = {name: sorted(points, key=lambda point: point.x) for name, points in series_rows.items()}
-    title = ", ".join(shown(names[place]) for place in places)
-    return _checked(Chart(kind, shown(names[at]), title, tuple((n, tuple(p)) for n, p in series_rows.items())))
+        found = {name: sorted(points, key=lambda point: point.x) for name, points in found.items()}
+    return tuple((name, tuple(points)) for name, points in found.items())
+
+
+def _alone(x: str, taken: dict[str, int]) -> str:
+    """A number behind the name of a bar that has the name of another: no bar stands on another."""
+    for n in count(taken.get(x, 0) + 1):
+        name = x if n == 1 else f"{x} ({n})"
+        if name not in taken:
+            taken[x] = n
+            taken.setdefault(name, 1)
+            return name
+    raise AssertionError("numbers do not end")
 
 
 def _checked(chart: Chart) -> Chart:
     if not any(points for _, points in chart.series):
         raise ProgrammingError("there is nothing to draw", hint="A chart needs rows with at least one number.")
     return chart
-
-
-def _points(rows: Rows, bars: Bars, labelled: Sequence[tuple[str, int]]) -> list[Point]:
-    found = [
-        _point(label, row[place], errors[place])
-        for row, errors in zip(rows, bars, strict=True)
-        for label, place in labelled
-    ]
-    return [point for point in found if point is not None]
 
 
 def _point(x: Any, y: Any, bar: CellError | None) -> Point | None:
@@ -135,24 +157,6 @@ def _x_value(value: Any, kind: str) -> Any:
             raise InterfaceError(f"a {type(value).__name__} has no place on a line", hint='Say kind="bar".')
 
 
-def _is_ordered(value: Any) -> bool:
-    return is_number(value) or isinstance(value, dt.date)
-
-
-def _is_noisy(bars: Bars, place: int) -> bool:
-    return any(errors[place] is not None for errors in bars)
-
-
-def _y_places(names: Sequence[str], rows: Rows, bars: Bars, y: Sequence[str] | None, x: str | None) -> list[int]:
-    if y is not None:
-        return [_place(names, name) for name in y]
-    noisy = [place for place in range(len(names)) if _is_noisy(bars, place) and names[place] != x]
-    if noisy:
-        return noisy
-    numbers = [p for p in range(len(names)) if any(is_number(row[p]) for row in rows) and names[p] != x]
-    return numbers[-1:]  # the last: the first ones are keys
-
-
 def _place(names: Sequence[str], name: str) -> int:
     if name not in names:
         known = ", ".join(shown(one) for one in names)
@@ -163,7 +167,7 @@ def _place(names: Sequence[str], name: str) -> int:
 # --- matplotlib ------------------------------------------------------------------------------------------------------
 
 
-def _optional(module: str, extra: str) -> Any:
+def _package(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -173,7 +177,7 @@ def _optional(module: str, extra: str) -> Any:
 
 
 def _matplotlib(chart: Chart, ax: Any) -> Any:
-    pyplot = _optional("matplotlib.pyplot", "plot")
+    pyplot = _package("matplotlib.pyplot", "plot")
     axes = pyplot.subplots()[1] if ax is None else ax
     (_bars if chart.kind == "bar" else _lines)(axes, chart)
     axes.set_xlabel(_plain(chart.x))
@@ -219,7 +223,7 @@ def _plain(text: str) -> str:
 
 def _altair(chart: Chart) -> Any:
     """Fields have names of our own: those of columns could hold what Vega reads as a path."""
-    altair = _optional("altair", "altair")
+    altair = _package("altair", "altair")
     values = [
         {"x": _json(point.x), "y": point.y, "low": point.low, "high": point.high, "series": _unmarked(name)}
         for name, points in chart.series

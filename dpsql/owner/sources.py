@@ -156,7 +156,7 @@ def _postgres(url: str) -> Found:
     try:
         server = import_module("dpsql.engines.structure_postgres")
     except ModuleNotFoundError as error:
-        if error.name != "psycopg":
+        if (error.name or "").startswith("dpsql"):
             raise
         raise OperationalError(
             "reading a PostgreSQL server needs the package psycopg", hint="Write: pip install 'dpsql[postgres]'"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dbapi import opening
+from dpsql import parts
 from dpsql.dbapi.opening import Opening, open_soon
 from dpsql.errors import AccessDenied, InterfaceError, InvalidParameter, SchemaError, StaleData
 from dpsql.outlook import look
@@ -109,7 +109,7 @@ def test_who_leaves_meanwhile_waits_for_one_part_at_most(path: Path, monkeypatch
         time.sleep(0.2)
         return sys.modules["dpsql"]
 
-    monkeypatch.setattr(opening, "import_module", slow)
+    monkeypatch.setattr(parts, "import_module", slow)
     soon = open_soon(path, "ana")
     soon.begin()
     soon.close()

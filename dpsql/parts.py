@@ -1,0 +1,26 @@
+"""What a session imports, part by part: for a door that opens one behind a prompt, and may be left meanwhile.
+
+A door sees the session only. So this gives out no module: it says when the next part is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+_PARTS = (
+    "dpsql.plan.nodes",
+    "dpsql.engines.duckdb",
+    "dpsql.privacy.sampling",
+    "dpsql.sql.parse",
+    "dpsql.sql.split",
+    "dpsql.compile",
+    "dpsql.session",
+)
+
+
+def import_parts() -> Iterator[None]:
+    """Import one part for each step; who stops asking leaves the others out."""
+    for part in _PARTS:
+        yield
+        import_module(part)
