@@ -2,8 +2,6 @@
 
 import csv
 import datetime as dt
-import doctest
-import importlib
 import io
 import json
 from decimal import Decimal
@@ -55,12 +53,3 @@ def test_json_of_nothing():
 )
 def test_names_become_unique(names, unique):
     assert unique_names(names) == unique
-
-
-DOCUMENTED = ["display.formats", "display.cells", "display.text", "cli.query", "figures"]
-
-
-@pytest.mark.parametrize("module", DOCUMENTED)
-def test_examples_in_docstrings(module):
-    results = doctest.testmod(importlib.import_module(f"dpsql.{module}"))
-    assert results.attempted and not results.failed

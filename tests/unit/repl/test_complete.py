@@ -1,6 +1,5 @@
 """What Tab offers. `|` is the cursor; what is offered first stands first."""
 
-import doctest
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, named_tables
-from dpsql.repl import matching, menu, naming
+from dpsql.repl import matching, menu
 from dpsql.repl.commands import COMMANDS
 from dpsql.repl.complete import Candidate, Names, complete
 from dpsql.repl.lex import tokens
@@ -339,11 +338,6 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT column_199_4|") <= 11 + others  # of 10,000
     assert work("SELECT col|") <= menu.MOST + others and len(offered("SELECT col|", names)) == menu.MOST
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
-
-
-def test_examples_in_docstrings():
-    for module in (matching, naming):
-        assert doctest.testmod(module).attempted and not doctest.testmod(module).failed
 
 
 @pytest.mark.parametrize("word", sorted(KEYWORDS | {"at", "day", "date", "rows", "first", "value", "user"}))

@@ -1,12 +1,10 @@
 """Colours of typed text."""
 
-import doctest
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.repl import highlight as module
 from dpsql.repl.highlight import STYLES, highlight
 from tests.support.typed import typed
 
@@ -46,7 +44,3 @@ def test_fragments_joined_are_the_text(text):
     found = highlight(text)
     assert "".join(fragment for _, fragment in found) == text
     assert {style for style, _ in found} <= set(STYLES) and all(fragment for _, fragment in found)
-
-
-def test_examples_in_docstrings():
-    assert doctest.testmod(module).attempted and not doctest.testmod(module).failed

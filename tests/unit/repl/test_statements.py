@@ -1,11 +1,9 @@
 """Typed text to statements: where one ends, and whether the last one has."""
 
-import doctest
 
 import pytest
 from hypothesis import given
 
-from dpsql.repl import statements
 from dpsql.repl.lex import Kind, tokens
 from dpsql.repl.statements import Backslash, Statement, is_complete, pieces
 from tests.support.typed import typed
@@ -82,7 +80,3 @@ def test_nothing_typed_is_lost(text):
     at = 0
     for word in words:
         at = kept.index(word.rstrip(), at) + len(word.rstrip())
-
-
-def test_examples_in_docstrings():
-    assert doctest.testmod(statements).attempted and not doctest.testmod(statements).failed
