@@ -11,6 +11,8 @@ from typing import Any
 
 LARGEST = 1e200
 """What lies beyond is not drawn: the length of an axis must be a number too."""
+SMALLEST = 1e-200
+"""A range that is narrower is none: a part of it must be a number other than zero."""
 
 _DAY = 86_400.0
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -65,8 +67,8 @@ def widened(values: Sequence[float], zero: bool) -> tuple[float, float]:
     low, high = min(values), max(values)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
-        around = abs(low) / 10 or 1.0
+    if high - low <= max(1e-12 * max(abs(low), abs(high)), SMALLEST):
+        around = abs(low) / 10 if abs(low) > SMALLEST else 1.0
         return (0.0, high + around) if zero and low >= 0 else (low - around, high + around)
     return low, high
 

@@ -6,12 +6,13 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpsql.display import scales
 from dpsql.display.chart import NothingToDraw, chart_lines
-from dpsql.display.scales import number_ticks, time_ticks
+from dpsql.display.scales import number_ticks, position, time_ticks
+from dpsql.display.series import Point
 from dpsql.display.text import width_of
 from dpsql.figures import CellError
 
@@ -55,6 +56,22 @@ def test_bars_end_at_an_eighth_of_a_place():
    └─────────────┴────────
    0             10
 """
+
+
+def test_an_eighth_is_the_nearest():
+    """Of 23 places, 5/8 has 14.375, 3/7 9.857; half of an eighth below the next one counts as it."""
+    text = chart(["k", "n"], [("a", 7), ("b", 3), ("c", 5)], width=29)
+    assert [line.split("│")[1].rstrip(" 753").count("█") for line in text.splitlines()[2:5]] == [23, 9, 16]
+    assert "█▉ " in text.splitlines()[3] and "█▍ " in text.splitlines()[4]
+
+
+def test_a_whisker_contains_its_value():
+    """A value may be outside of its interval, where a bound has clipped it; so its scale holds both."""
+    bars = [(None, CellError(1, 60, 90)), (None, CellError(1, 10, 40))]
+    _, below, above, *_ = chart_lines(["k", "n"], [("a", 20), ("b", 100)], bars, 60)
+    assert "┼" not in below + above  # each stands at an end
+    assert below.index("├") < above.index("├") + 7 and above.index("┤") > below.index("┤")
+    assert Point("a", 20, bars[0][1]).interval == (20, 90) and Point("b", 100, bars[1][1]).interval == (10, 100)
 
 
 def test_below_zero():
@@ -239,6 +256,32 @@ def test_anything_is_drawn_or_refused(rows, width, height, kind, plain):
     assert all("\n" not in line and "\x1b" not in line for line in lines)
     if width >= 80 and all(len(str(row[1])) < 10 for row in rows):
         assert max(map(width_of, lines)) <= width
+
+
+extremes = st.one_of(
+    st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-310, 1e-200, 1e-199, 1e200, 1e308, 1.0]),
+    st.floats(-1e-290, 1e-290), st.floats(),
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc") | extremes, extremes, st.none() | st.tuples(extremes, extremes)),
+        min_size=1, max_size=6,
+    ),
+    st.sampled_from(["auto", "bars", "lines"]),
+)  # fmt: skip
+@example([("a", -0.0, None), ("b", 5e-324, None)], "auto")
+@example([("a", 5e-324, None), ("b", 5e-324, None)], "lines")
+@example([("a", 0.0, (0.0, 5e-324))], "bars")
+@example([(0.0, 1.0, None), (5e-324, 2.0, None)], "lines")
+def test_the_smallest_and_largest_numbers_are_drawn(rows, kind):
+    bars = [(None, None if end is None else CellError(1.0, *end)) for _, _, end in rows]
+    try:
+        assert chart_lines(["k", "n"], [row[:2] for row in rows], bars, 60, 12, kind)
+    except NothingToDraw:
+        assert not any(position(row[1]) is not None for row in rows)
 
 
 def test_ticks_are_round():

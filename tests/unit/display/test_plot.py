@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dpsql.display.chart import chart_lines
+from dpsql.display.pick import pick
 from dpsql.display.plot import Chart, Point, draw, plan_chart
 from dpsql.errors import Error, InterfaceError, ProgrammingError
 from dpsql.figures import CellError
@@ -79,10 +81,61 @@ def test_what_cannot_be_drawn_is_left_out() -> None:
     assert [point.x for point in lines.series[0][1]] == [1, 2]  # NULL has no place on a line
 
 
+@pytest.mark.parametrize(
+    ("names", "rows", "noisy"),
+    [
+        (["year", "a", "b"], [(2020, 1, 2), (2021, 3, 4)], ()),
+        (["sex", "year", "n"], [("f", 2020, 1), ("f", 2021, 3), ("m", 2020, 5)], (2,)),
+        (["year", "month", "n"], [(2020, 1, 1), (2020, 2, 3)], (2,)),
+        (["n"], [(3,), (4,)], (0,)),
+        (["n", "m"], [(3, 4)], (0, 1)),
+        (["ward", "n"], [("a", 1), ("a", 2)], (1,)),
+        (["at", "n"], [(dt.time(1), 1), (dt.time(2), 2)], (1,)),
+        (["k", "twice", "n"], [("a", 2, 5), ("b", 2, 6)], (2,)),
+        (["k", "n", "twice"], [("a", 2, 5), ("b", 2, 6)], (1,)),
+    ],
+)
+def test_a_notebook_and_a_terminal_draw_the_same_columns(names: list[str], rows: Rows, noisy: tuple[int, ...]) -> None:
+    bars = bars_of(rows, noisy)
+    picked, chart = pick(names, rows, bars), planned(names, rows, noisy)
+    assert sum(len(points) for _, points in chart.series) == len(picked.values) * len(rows)
+    values = sorted(float(row[at]) for row in rows for at in picked.values)
+    assert sorted(point.y for _, points in chart.series for point in points) == values
+    terminal = "\n".join(chart_lines(names, rows, bars))
+    if any(isinstance(value, dt.time) for row in rows for value in row):
+        assert chart.kind == "bar"  # no library has an axis of times of day
+    else:
+        assert (chart.kind == "line") == ("●" in terminal)
+
+
+def test_numbers_run_along_the_first_column_where_nothing_has_noise() -> None:
+    chart = planned(["year", "a", "b"], [(2020, 1, 2), (2021, 3, 4)], ())
+    assert (chart.kind, chart.x, [name for name, _ in chart.series]) == ("line", "year", ["a", "b"])
+
+
+def test_lines_run_along_the_key_that_is_ordered() -> None:
+    chart = planned(["sex", "year", "n"], [("f", 2020, 1), ("f", 2021, 3), ("m", 2020, 5)], (2,))
+    assert (chart.x, [name for name, _ in chart.series]) == ("year", ["f", "m"])
+
+
+def test_no_bar_stands_on_another() -> None:
+    ((_, points),) = planned(["n"], [(3,), (4,)], (0,)).series
+    assert [point.x for point in points] == ["1", "2"]
+    rows: Rows = [("a (2)", 1), ("a", 2), ("a", 3), ("a", 4), ("a (2)", 5)]
+    ((_, points),) = planned(["k", "n"], rows, (1,)).series
+    assert [point.x for point in points] == ["a (2)", "a", "a (3)", "a (4)", "a (2) (2)"]
+
+
+def test_what_is_named_is_no_key_of_the_rest() -> None:
+    rows: Rows = [(2020, 1, 2, 3), (2021, 4, 5, 6)]
+    chart = planned(["year", "a", "b", "c"], rows, (), y=["b"])
+    assert (chart.kind, chart.x, [len(points) for _, points in chart.series]) == ("line", "year", [2])
+
+
 def test_whiskers_never_turn_around() -> None:
     """A value may be outside of its interval, where a bound has clipped it."""
     ((_, points),) = plan_chart(["k", "n"], [("a", 5)], [(None, CellError(1, 6, 9))], None, None, None).series
-    assert points[0].low <= points[0].y <= points[0].high
+    assert points[0] == Point("a", 5.0, 5.0, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +183,14 @@ def test_bars_of_matplotlib(pyplot: Any) -> None:
     assert [(segment[0][1], segment[1][1]) for segment in whiskers.get_segments()] == [(8, 12), (3, 7), (-1, 3)]
 
 
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_whiskers_of_matplotlib_reach_from_low_to_high(pyplot: Any, kind: str) -> None:
+    bars = [(None, CellError(1, 9.0, 14.0)), (None, CellError(1, 12.0, 21.0))]
+    axes = draw(["k", "n"], [(1, 10), (2, 20)], bars, None, None, kind, "matplotlib", None)
+    (whiskers,) = [c[2][0] for c in axes.containers if type(c).__name__ == "ErrorbarContainer"]
+    assert [(segment[0][1], segment[1][1]) for segment in whiskers.get_segments()] == [(9, 14), (12, 21)]
+
+
 def test_lines_of_matplotlib_with_a_legend_on_given_axes(pyplot: Any) -> None:
     given = pyplot.subplots()[1]
     axes = drawn("matplotlib", MONTHS, (2,), ["m", "sex", "n"], ax=given)
@@ -156,6 +217,9 @@ def test_altair(rows: Rows, names: list[str], noisy: tuple[int, ...]) -> None:
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
     assert marks == (["bar", "rule"] if len(names) == 2 else ["line", "rule"])
     values = spec["data"]["values"]
+    assert [(one["low"], one["high"]) for one in values] == [(one["y"] - 2, one["y"] + 2) for one in values]
+    rule = spec["layer"][1]["encoding"]
+    assert (rule["y"]["field"], rule["y2"]["field"]) == ("low", "high")
     assert len(values) == len(rows) and all(one["low"] <= one["y"] <= one["high"] for one in values)
     assert spec["layer"][0]["encoding"]["x"]["title"] == names[0]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from dpsql.display.canvas import Canvas
+from dpsql.display.pick import MOST_SERIES
 from dpsql.display.scales import Scale, Tick, number_ticks, position, ticks_of, widened
 from dpsql.display.series import Point, Series
 from dpsql.display.text import cut, width_of
 
-MOST_SERIES = 6
 _MARKS = "●○◆◇▲△"
 _PLAIN_MARKS = "ox*+#@"
 _COLOURS = ("36", "33", "35", "32", "34", "31")
