@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.catalog import shows
 from dpsql.catalog.rows import CatalogTable
 from dpsql.compiled import Compiled
 from dpsql.exact import Row
 from dpsql.figures import CellError, Charge
-from dpsql.ledger.base import Balance, Receipt
+from dpsql.ledger.base import Asked, Balance, Claim, Receipt
 from dpsql.post.sandbox import OutputColumn, Rows
 from dpsql.privacy.loss import NO_LOSS, Loss, total
+from dpsql.schema.model import Schema
 from dpsql.settings import Settings
+from dpsql.state import Values
 from dpsql.types import TEXT, Type
 
 
@@ -71,9 +74,24 @@ def _notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) 
     return (f"the noise is wider than the value in {wide} of {cells} cells; a larger epsilon or coarser groups help",)
 
 
-def charge_of(charges: Sequence[tuple[Settings, Loss]]) -> Charge:
+@dataclass(eq=False)
+class Charging:
+    """A charge from before it is made: who is interrupted between the two asks the ledger whether it was."""
+
+    settings: Settings
+    asked: Sequence[Asked]
+    loss: Loss
+    made: bool = False
+
+
+def loss_of(claims: Sequence[Claim]) -> Loss:
+    """What is charged for these, each release once."""
+    return total(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
+
+
+def charge_of(charges: Sequence[Charging]) -> Charge:
     """What a statement and its pilot were charged, together at most."""
-    asked, loss = [settings for settings, _ in charges], total([loss for _, loss in charges])
+    asked, loss = [one.settings for one in charges], total([one.loss for one in charges])
     epsilon, delta = sum((s.epsilon for s in asked), Fraction(0)), sum((s.delta for s in asked), Fraction(0))
     return Charge(epsilon, delta, loss.rho, loss.delta, loss.epsilon)
 
@@ -97,6 +115,23 @@ def catalog_answer(table: CatalogTable, command: str) -> Answer:
 
 def text_answer(title: str, lines: list[str]) -> Answer:
     return rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
+
+
+def show_answer(name: str, schema: Schema, account: str, now: Values, balance: Callable[[], Balance]) -> Answer:
+    """SHOW: a setting, or what the schema and the account have to show."""
+    match name:
+        case "budget":
+            return budget_answer(balance())
+        case "tables":
+            return catalog_answer(shows.tables(schema), "SHOW")
+        case "schemas":
+            return catalog_answer(shows.schemas(), "SHOW")
+        case "all":
+            return rows_answer((("name", TEXT), ("setting", TEXT)), now.items(), "SHOW")
+        case "session_authorization":
+            return rows_answer(((name, TEXT),), [(account,)], "SHOW")
+        case _:
+            return rows_answer(((name, TEXT),), [(now.show(name),)], "SHOW")
 
 
 def budget_answer(balance: Balance) -> Answer:

@@ -36,7 +36,7 @@ from dpsql.settings import Settings, with_options
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
 from dpsql.sql.holes import hole_domain
-from dpsql.sql.parameters import Parameter
+from dpsql.sql.parameters import Parameter, is_null
 from dpsql.sql.parse import read_query
 from dpsql.sql.post import render_post, tables_read
 from dpsql.sql.render import holes_read, render
@@ -83,7 +83,7 @@ def compile_query(
         sys.setrecursionlimit(FRAMES)
     try:
         parsed = read_query(sql, parameters)
-        if not any(parameter is None for parameter in parameters):  # a program may well pass NULL
+        if not any(map(is_null, parameters)):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
         parts = split(parsed.query, resolved.schema, now, who)

@@ -7,21 +7,23 @@ deliver. This is the only caller of `purchase`; what is delivered is what was re
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TypeVar, assert_never
+from functools import cached_property, partial
+from typing import assert_never
 
 from dpsql.about import VERSION
 from dpsql.accuracy import Aims
 from dpsql.answer import (
     Answer,
-    budget_answer,
+    Charging,
     catalog_answer,
     charge_of,
     done,
+    loss_of,
     query_answer,
-    rows_answer,
+    show_answer,
     text_answer,
     type_text,
 )
@@ -33,7 +35,7 @@ from dpsql.catalog.views import with_view_columns
 from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
 from dpsql.dataset import Dataset, now_utc
 from dpsql.derivation import Told, asked_for, tell
-from dpsql.errors import Error, part_of
+from dpsql.errors import BudgetExceeded, Error, part_of
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.figures import CellError, Charge
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
@@ -44,36 +46,24 @@ from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.prices import Asker, kinds_of, quoted, with_prices
-from dpsql.privacy.loss import NO_LOSS, Loss, total
+from dpsql.privacy.loss import NO_LOSS, Loss
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
 from dpsql.runs import Job, Ticket
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
-from dpsql.sql.commands import (
-    DescribeCommand,
-    DescribeQueryCommand,
-    DiscardCommand,
-    ExplainCommand,
-    NothingCommand,
-    ResetCommand,
-    SetCommand,
-    ShowCommand,
-    TransactionCommand,
-    read_command,
-)
-from dpsql.sql.parameters import Parameter, literal
-from dpsql.state import new_state, plain_name
-from dpsql.types import TEXT
+from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
+from dpsql.sql.parameters import Parameter, literals
+from dpsql.state import Settling, new_state, plain_name
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
     "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedColumn", "NamedFunction", "NamedSetting",
-    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "read_command",
+    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "literals", "read_command",
 ]  # fmt: skip
 
-_T = TypeVar("_T")
+Asking = ShowCommand | ExplainCommand | DescribeCommand | DescribeQueryCommand
 
 KEPT = 256
 """Compiled statements, and answers, that a session remembers."""
@@ -83,6 +73,8 @@ KEPT_ROWS = 1000
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
+
+NOT_FREE = "it would be charged, and only what is free was asked for"
 
 
 @dataclass
@@ -99,52 +91,85 @@ class Session:
         self._privacy = self.dataset.privacy_of(self._account)
         self._state = new_state(self._privacy)
         self._ticket = Ticket()
-        self._charges: list[tuple[Settings, Loss]] = []
+        self._charges: list[Charging] = []
         self._compiled: Recent[Compiled] = Recent(KEPT)
         self._described: Recent[tuple[OutputColumn, ...]] = Recent(KEPT)
         self._answered: Recent[Answer] = Recent(KEPT)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
-    def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
-        """One statement: a query, or a command such as SET or SHOW."""
-        self._ticket = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
-        self._charges = []
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, str] | None = None,
+        ticket: Ticket | None = None,
+    ) -> Answer:
+        """One statement: a query, or a command such as SET or SHOW.
+
+        `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
+        come; with one that is `free`, what would be charged is refused before that.
+        """
+        self._ticket, self._charges = ticket or Ticket(), []
         try:
-            return self._execute(sql, parameters)
+            bound = literals(parameters)
+            command = read_command(sql, bound)
+            if isinstance(command, Settling):
+                self._begin()
+                self._state, tag = self._state.after(self._privacy, command)
+                return done(tag)
+            with self._set(settings):
+                self._begin()
+                return self._asked_by(command, sql, bound)
         except Error as error:
             error.charge = self.charged
             if error.statement is None:
                 error.statement = sql
             raise
 
+    def _begin(self) -> None:
+        runs = self.dataset.runs
+        self._ticket.deadline = runs.ticket(self._state.now.variables.statement_timeout).deadline
+        runs.check(self._ticket)
+
+    @contextmanager
+    def _set(self, settings: Mapping[str, str] | None) -> Iterator[None]:
+        """For what is asked within, and whatever becomes of it."""
+        before = self._state
+        try:
+            self._state = before.for_one(self._privacy, settings or {})
+            yield
+        finally:
+            self._state = before
+
     @property
     def charged(self) -> Charge:
         """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
-        return charge_of(self._charges)
+        return charge_of([one for one in self._charges if one.made or self._was_made(one)])
 
-    def cancel(self) -> None:
+    def _was_made(self, charge: Charging) -> bool:
+        """As the ledger has it. A charge of which it cannot tell now is told as made."""
+        try:
+            return all(quote.paid for quote in self.dataset.ledger.quote(self._account, charge.asked))
+        except Error:
+            return True
+
+    def cancel(self, ticket: Ticket | None = None) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
-        self.dataset.runs.cancel(self._ticket)
+        self.dataset.runs.cancel(ticket or self._ticket)
 
     @property
     def progress(self) -> tuple[int, int]:
         """From any thread: how many of the releases of the statement under way are there, and how many it has."""
         return self._ticket.delivered, self._ticket.releases
 
-    def _execute(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        command = read_command(sql, parameters)
+    def _asked_by(self, command: Asking | None, sql: str, parameters: Sequence[Parameter]) -> Answer:
         match command:
             case None:
                 return self._query(sql, parameters)
-            case SetCommand(name, value, local):
-                self._state = self._state.set(self._privacy, name, value, local)
-                return done("SET")
-            case ResetCommand(name):
-                self._state = self._state.reset(self._privacy, name)
-                return done("RESET")
             case ShowCommand(name):
-                return self._show(name)
+                return show_answer(name, self.dataset.schema, self._account.name, self._state.now, self.budget)
             case ExplainCommand(inner, offset):
                 with part_of(sql, offset):
                     explained = self.explain(inner, parameters)
@@ -155,14 +180,6 @@ class Session:
                 with part_of(sql, offset):
                     columns = self.describe(inner, parameters)
                 return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
-            case TransactionCommand(step, savepoint):
-                self._state = self._state.step(step, savepoint)
-                return done(step.value.removesuffix(" TO"))
-            case NothingCommand(tag):
-                return done(tag)
-            case DiscardCommand():
-                self._state = new_state(self._privacy)
-                return done("DISCARD ALL")
             case _:
                 assert_never(command)
 
@@ -178,8 +195,14 @@ class Session:
     def set(self, name: str, value: str) -> None:
         self._state = self._state.set(self._privacy, name.lower(), value)
 
-    def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
+    def explain(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
+        with self._set(settings):
+            return self._explain(sql, literals(parameters))
+
+    def _explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
         asker = Asker(self.dataset.ledger, self._payers, self.clock())
 
         def compile_with(settings: Settings) -> Known:
@@ -222,8 +245,8 @@ class Session:
         now, settings = now or self.clock(), settings or self.settings.statement
         timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
-        values = tuple(literal(parameter) for parameter in parameters)
-        key = (sql, values, settings, self._who, now if timed else None, aims)
+        parameters = literals(parameters)
+        key = (sql, parameters, settings, self._who, now if timed else None, aims)
         known = self._compiled.get(key)
         if known is not None:
             return known
@@ -294,27 +317,45 @@ class Session:
         self, compiled: Compiled, told: Told, public: list[ReleasedTable], served: tuple[Claim, ...] | None
     ) -> tuple[dict[int, Release], Loss, tuple[Receipt, ...]]:
         """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones."""
-        ready = self._filled(compiled.steps, public)
+        early = [(place, step) for place, step in enumerate(compiled.steps) if step.holes and not step.after]
+        # Holes that read no release: what is wrong with them is told before anything is charged.
+        ready = {place: fill(step.holes, public, self.timeout) for place, step in early}
         releases, asked = told.releases, told.bought(self._asked(compiled))
         claims = served
         if claims is None:
             self.dataset.check_unchanged()
+            buying = list(asked.values())
             claims = self.dataset.ledger.purchase(
-                self._account, list(asked.values()), self._statement(compiled), self.clock(), self.dataset.runs.admit
+                self._account, buying, self._statement(compiled), self.clock(), partial(self._admit, compiled, buying)
             )
-        charged = total(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
-        if charged != NO_LOSS:  # told also if what follows fails
-            self._charges.append((compiled.settings, charged))
+            for charge in self._charges:  # told also if what follows fails
+                charge.made = True
+
+        def filled(place: int) -> Values:
+            if place in ready:
+                return ready[place]
+            tables = public + released_tables(told.compiled, releases, nonnegative=False)
+            return fill(compiled.steps[place].holes, tables, self.timeout)
+
         bodies: dict[int, bytes] = {}
         self._ticket.releases = len({claim.release for claim in claims})
         for place, claim in zip(asked, claims, strict=True):
             if claim.release not in bodies:
-                step = compiled.steps[place]
-                bodies[claim.release] = self._body(step, claim, told.compiled, releases, public, ready.get(place))
+                bodies[claim.release] = self._body(compiled.steps[place], claim, partial(filled, place))
                 self._ticket.delivered = len(bodies)
             releases[place] = from_bytes(bodies[claim.release])
         receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
-        return releases, charged, receipts
+        return releases, loss_of(claims), receipts
+
+    def _admit(self, compiled: Compiled, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
+        """The last word before the charge is made."""
+        self.dataset.runs.check(self._ticket)
+        loss = loss_of(claims)
+        if self._ticket.free and loss != NO_LOSS:
+            raise BudgetExceeded(NOT_FREE, detail="Nothing was charged.")
+        self.dataset.runs.admit(claims)
+        if loss != NO_LOSS:
+            self._charges.append(Charging(compiled.settings, asked, loss))
 
     def _asked(self, compiled: Compiled) -> list[Asked]:
         return asked_for(compiled, self.dataset.resolved.version)
@@ -323,46 +364,21 @@ class Session:
         settings, schema = compiled.settings, self.dataset.resolved.hash
         return Statement(compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema)
 
-    def _filled(self, steps: tuple[ReleaseStep, ...], public: list[ReleasedTable]) -> dict[int, Values]:
-        """The holes that read no release: what is wrong with them is told before anything is charged."""
-        early = [(place, step) for place, step in enumerate(steps) if step.holes and not step.after]
-        return {place: fill(step.holes, public, self.timeout) for place, step in early}
-
-    def _body(
-        self,
-        step: ReleaseStep,
-        claim: Claim,
-        compiled: Compiled,
-        releases: dict[int, Release],
-        public: list[ReleasedTable],
-        ready: Values | None,
-    ) -> bytes:
+    def _body(self, step: ReleaseStep, claim: Claim, filled: Callable[[], Values]) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
         runs, account = self.dataset.runs, self._account
         body = runs.join(self.dataset, claim.release, account, self._ticket)
         if body is None:
             body = claim.body
         if body is None:
-            holes = self._holes(step, claim, compiled, releases, public, ready)
+            holes = self._bound(claim, filled()) if step.holes else {}
             spec, errors = step.calibrated.spec, step.calibrated.errors
             job = Job(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
             body = runs.run(self.dataset, job, account, self._ticket)
         return body
 
-    def _holes(
-        self,
-        step: ReleaseStep,
-        claim: Claim,
-        compiled: Compiled,
-        releases: dict[int, Release],
-        public: list[ReleasedTable],
-        ready: Values | None,
-    ) -> Values:
+    def _bound(self, claim: Claim, values: Values) -> Values:
         """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
-        if not step.holes:
-            return {}
-        tables = public + released_tables(compiled, releases, nonnegative=False)
-        values = fill(step.holes, tables, self.timeout) if ready is None else ready
         return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
 
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
@@ -373,26 +389,9 @@ class Session:
         described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
         return described[: len(compiled.errors)] if compiled.errors else described
 
-    # --- commands ----------------------------------------------------------------------------------------------------
-
     @cached_property
     def _shown(self) -> Schema:
         return with_view_columns(self.dataset.schema, lambda sql: [(one.name, one.type) for one in self.describe(sql)])
-
-    def _show(self, name: str) -> Answer:
-        match name:
-            case "budget":
-                return budget_answer(self.budget())
-            case "tables":
-                return catalog_answer(shows.tables(self.dataset.schema), "SHOW")
-            case "schemas":
-                return catalog_answer(shows.schemas(), "SHOW")
-            case "all":
-                return rows_answer((("name", TEXT), ("setting", TEXT)), self._state.now.items(), "SHOW")
-            case "session_authorization":
-                return rows_answer(((name, TEXT),), [(self._account.name,)], "SHOW")
-            case _:
-                return rows_answer(((name, TEXT),), [(self._state.now.show(name),)], "SHOW")
 
 
 def _asks_for_the_time(sql: str) -> bool:

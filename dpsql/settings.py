@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -153,6 +154,15 @@ def with_options(settings: Settings, schema: Schema, options: tuple[Option, ...]
             error.span = option.span
             raise
     return settings
+
+
+def for_one(given: Mapping[str, str]) -> dict[str, str]:
+    """What one statement sets for itself, as by its options: its own epsilon needs no aim of the session's."""
+    named = {name.lower(): value for name, value in given.items()}
+    for one, other in EXCLUSIVE:
+        if {one, other} <= named.keys():
+            raise InvalidParameter(f"a statement has {one} or {other}, not both")
+    return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named
 
 
 def _with_option(settings: Settings, schema: Schema, option: Option) -> Settings:

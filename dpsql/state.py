@@ -5,6 +5,7 @@ Law: a transaction never gives back a charge; only settings are undone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dpsql import settings as setting
@@ -13,7 +14,17 @@ from dpsql.catalog.variables import Variables, is_variable
 from dpsql.errors import ProgrammingError
 from dpsql.schema.model import Privacy
 from dpsql.settings import SessionSettings
-from dpsql.sql.commands import Step
+from dpsql.sql.commands import (
+    DiscardCommand,
+    NothingCommand,
+    ResetCommand,
+    SetCommand,
+    Step,
+    TransactionCommand,
+)
+
+Settling = SetCommand | ResetCommand | TransactionCommand | DiscardCommand | NothingCommand
+"""Commands that change what is set, and ask nothing."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,27 @@ class State:
     now: Values
     kept: Values
     points: tuple[Savepoint, ...] = ()  # the first is BEGIN; none: no transaction
+
+    def after(self, privacy: Privacy, command: Settling) -> tuple[State, str]:
+        """The state that the command leaves, and the word that tells of it."""
+        match command:
+            case SetCommand(name, value, local):
+                return self.set(privacy, name, value, local), "SET"
+            case ResetCommand(name):
+                return self.reset(privacy, name), "RESET"
+            case TransactionCommand(step, savepoint):
+                return self.step(step, savepoint), step.value.removesuffix(" TO")
+            case DiscardCommand():
+                return new_state(privacy), "DISCARD ALL"
+            case NothingCommand(tag):
+                return self, tag
+
+    def for_one(self, privacy: Privacy, given: Mapping[str, str]) -> State:
+        """With what one statement brings of its own."""
+        now = self.now
+        for name, value in setting.for_one(given).items():
+            now = now.set(privacy, name, value)
+        return replace(self, now=now)
 
     def set(self, privacy: Privacy, name: str, value: str | None, local: bool = False) -> State:
         if not local:

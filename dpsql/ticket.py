@@ -9,7 +9,7 @@ from dpsql.errors import QueryCanceled
 
 @dataclass(eq=False)
 class Ticket:
-    """`delivered` of its `releases` are there.
+    """`delivered` of its `releases` are there. What is `free` may be served only what is charged to nobody.
 
     Privacy: a release is delivered when its run is seen to have ended, and so on the grid of `min_latency`. How far the
     engine is with a run is told nowhere: it would be a clock of the rows.
@@ -19,6 +19,7 @@ class Ticket:
     canceled: bool = False
     releases: int = 0
     delivered: int = 0
+    free: bool = False
 
     def check(self, now: int, hint: str | None = None) -> None:
         if self.canceled:

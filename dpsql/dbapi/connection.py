@@ -15,7 +15,7 @@ from dpsql import errors
 from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
-from dpsql.dbapi.cursor import Cursor
+from dpsql.dbapi.cursor import Cursor, check_statement
 from dpsql.errors import InterfaceError, NotSupportedError
 from dpsql.figures import short_left, short_up
 from dpsql.session import Answer as Given
@@ -27,6 +27,7 @@ from dpsql.session import (
     NamedTable,
     Parameter,
     Session,
+    Ticket,
 )
 
 
@@ -84,6 +85,8 @@ class Connection:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
+        self._running: Ticket | None = None
+        self._waiting: set[Ticket] = set()  # of statements whose turn has yet to come
         # Not __del__: a finalizer runs once, and also at the end of the process.
         self._closing = weakref.finalize(self, session.dataset.close)
 
@@ -128,9 +131,16 @@ class Connection:
 
     # --- beyond PEP 249 ----------------------------------------------------------------------------------------------
 
-    def sql(self, sql: str, parameters: Sequence[Parameter] = ()) -> Answer:
-        """Run one statement and give all of its answer: `connection.sql("SELECT …").df()`."""
-        return self.cursor().execute(sql, parameters).answer()
+    def sql(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, Setting] | None = None,
+        free: bool = False,
+    ) -> Answer:
+        """Run one statement and give all of its answer: `connection.sql("SELECT …").df()`; see `Cursor.execute`."""
+        return self.cursor().execute(sql, parameters, settings=settings, free=free).answer()
 
     @property
     def closed(self) -> bool:
@@ -148,17 +158,26 @@ class Connection:
         return self._session.dataset.schema.database
 
     def cancel(self) -> None:
-        """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid."""
-        self._open_session().cancel()
+        """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid.
+
+        Where none has begun, those are canceled that wait for their turn, and nothing is charged for them.
+        """
+        session, running = self._open_session(), self._running
+        for ticket in self._waiting.copy() if running is None else (running,):
+            session.cancel(ticket)
 
     def progress(self) -> tuple[int, int]:
         """From any thread: how many releases of the statement under way are there, and how many it has."""
         return self._open_session().progress
 
-    def explain(self, sql: str, parameters: Sequence[Parameter] = ()) -> Explanation:
+    def explain(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, Setting] | None = None
+    ) -> Explanation:
         """What the statement would cost and how good it would be; free. `print` it, or read its fields."""
+        check_statement(sql, parameters)
+        given = read_settings(settings or {})
         with self._lock:
-            return self._open_session().explain(sql, parameters)
+            return self._open_session().explain(sql, parameters, settings=given)
 
     def budget(self) -> Balance:
         """What this analyst has lost and has left."""
@@ -192,13 +211,22 @@ class Connection:
         left, part = short_left(balance.left_epsilon, balance.epsilon), 100 * balance.fraction_left
         return f"{whose} budget: {short_left(part, Fraction(100))} % (epsilon {left} of {short_up(balance.epsilon)})"
 
-    def _execute(self, cursor: Cursor, sql: str, parameters: Sequence[Parameter]) -> Given:
-        with self._lock:
-            session = self._open_session()
-            try:
-                return session.execute(sql, parameters)
-            finally:  # Ctrl-C, too, leaves a charge behind
-                cursor._loss = session.charged
+    def _execute(
+        self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool
+    ) -> Given:
+        """A statement that waits for its turn, as while a price is worked out, can be canceled already."""
+        ticket = Ticket(free=free)
+        self._waiting.add(ticket)
+        try:
+            with self._lock:
+                session, self._running = self._open_session(), ticket
+                try:
+                    return session.execute(sql, parameters, settings=settings, ticket=ticket)
+                finally:  # Ctrl-C, too, leaves a charge behind
+                    self._running = None
+                    cursor._loss = session.charged
+        finally:
+            self._waiting.discard(ticket)
 
     def _open_session(self) -> Session:
         if self.closed:

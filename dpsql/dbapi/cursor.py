@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from dpsql.dbapi.address import Setting, read_settings
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
 from dpsql.dbapi.values import TypeCode
 from dpsql.errors import InterfaceError, ProgrammingError, Warning
 from dpsql.figures import NOTHING, CellError, Charge
 from dpsql.session import Answer as Given
-from dpsql.session import OutputColumn, Parameter, Receipt, read_command
+from dpsql.session import OutputColumn, Parameter, Receipt, literals, read_command
 
 if TYPE_CHECKING:
     import pandas
@@ -43,27 +44,41 @@ class Cursor:
 
     # --- PEP 249 -----------------------------------------------------------------------------------------------------
 
-    def execute(self, operation: str, parameters: Sequence[Parameter] = ()) -> Self:
-        """Run one statement. `?`, or `$1`, in it stand for the parameters, which are values and never read as SQL."""
+    def execute(
+        self,
+        operation: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, Setting] | None = None,
+        free: bool = False,
+    ) -> Self:
+        """Run one statement. `?`, or `$1`, in it stand for the parameters, which are values and never read as SQL.
+
+        `settings`, such as {"epsilon": 0.1}, hold for this statement alone. With `free` it is answered only where that
+        costs nothing, and else refused by BudgetExceeded: what is paid for, or told by what is paid for, is free.
+        """
         connection = self._open()
-        _check_statement(operation, parameters)
+        check_statement(operation, parameters)
+        given = read_settings(settings or {})
         self._answer, self._loss, self._next = None, NOTHING, 0
-        self._answer = connection._execute(self, operation, parameters)
+        self._answer = connection._execute(self, operation, parameters, given, free)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Sequence[Parameter]]) -> None:
         """Run a command, such as SET, once for each of the parameters. Queries are refused, before any charge."""
         self._open()
-        each = list(seq_of_parameters)
-        for parameters in each:
-            _check_statement(operation, parameters)
+        each: list[Sequence[Parameter]] = []
+        for given in seq_of_parameters:
+            check_statement(operation, given)
+            parameters = literals(given)
+            each.append(parameters)
             if read_command(operation, parameters) is None:
                 raise ProgrammingError(
                     "executemany is for statements without rows, and this is a query",
                     hint="Call execute for each of the parameters, or ask for all of them at once: GROUP BY …",
                 )
-        for parameters in each:
-            self.execute(operation, parameters)
+        for bound in each:
+            self.execute(operation, bound)
         self._answer = None  # PEP 249: what has rows is not for executemany
 
     @property
@@ -238,7 +253,7 @@ class Cursor:
         return self._connection
 
 
-def _check_statement(operation: object, parameters: object) -> None:
+def check_statement(operation: object, parameters: object) -> None:
     if not isinstance(operation, str):
         raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):

@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -21,7 +22,15 @@ MOST_DIGITS = 1_000
 """Of a number: reading one takes time that grows with the square of its digits, minutes for a million."""
 MOST_BITS = 3_000  # 903 digits: Python itself writes out 4,300
 
-Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | UUID
+
+class Literal(NamedTuple):
+    """A parameter that was read."""
+
+    kind: TokenType
+    text: str
+
+
+Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | UUID | Literal
 
 _WORDS = {TokenType.VAR, TokenType.NAME, TokenType.NUMBER}
 _OPERANDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
@@ -43,8 +52,8 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     for place, token in enumerate(tokens):
         if place in values:
             last = tokens[place + 1] if place in numbers else token
-            kind, text = literal(parameters[values[place]])
-            bound.append(Token(kind, text, last.line, last.col, token.start, last.end))
+            read = literal(parameters[values[place]])
+            bound.append(Token(read.kind, read.text, last.line, last.col, token.start, last.end))
         elif place - 1 not in numbers:  # the number of a $n is in its literal
             bound.append(token)
     return bound
@@ -120,44 +129,57 @@ def _counted(number: int, word: str) -> str:
 def holds_half(text: str) -> bool:
     """A lone surrogate, which no engine can store: it would fail after the charge."""
     return any("\ud800" <= character <= "\udfff" for character in text)
-def literal(parameter: Parameter) -> tuple[TokenType, str]:
+
+
+def literals(parameters: Sequence[Parameter]) -> tuple[Literal, ...]:
+    """All of them, read once: an object that says another value when it is asked again cannot be two parameters."""
+    return tuple(literal(parameter) for parameter in parameters)
+
+
+def is_null(parameter: Parameter) -> bool:
+    return literal(parameter).kind is TokenType.NULL
+
+
+def literal(parameter: Parameter) -> Literal:
     """A parameter as a token. Its text is the built-in type's own: numpy's float64 and others say something else."""
     match parameter:
+        case Literal():
+            return parameter
         case None:
-            return TokenType.NULL, "NULL"
+            return Literal(TokenType.NULL, "NULL")
         case bool():
-            return (TokenType.TRUE, "TRUE") if parameter else (TokenType.FALSE, "FALSE")
+            return Literal(TokenType.TRUE, "TRUE") if parameter else Literal(TokenType.FALSE, "FALSE")
         case int():
             if int.bit_length(parameter) > MOST_BITS:
                 raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
-            return TokenType.NUMBER, int.__repr__(parameter)
+            return Literal(TokenType.NUMBER, int.__repr__(parameter))
         case float():
             if not math.isfinite(parameter):
                 raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
-            return TokenType.NUMBER, float.__repr__(parameter)
+            return Literal(TokenType.NUMBER, float.__repr__(parameter))
         case Decimal():
             if not Decimal.is_finite(parameter):
                 raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
             if abs(Decimal.adjusted(parameter)) > MOST_DIGITS or len(Decimal.as_tuple(parameter).digits) > MOST_DIGITS:
                 raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
-            return TokenType.NUMBER, Decimal.__format__(parameter, "f")
+            return Literal(TokenType.NUMBER, Decimal.__format__(parameter, "f"))
         case str():
             text = str.__str__(parameter)
             if "\x00" in text:
                 raise ProgrammingError("a parameter holds a zero byte", sqlstate="22021")
             if holds_half(text):
                 raise ProgrammingError("a parameter holds half of a character", sqlstate="22021")
-            return TokenType.STRING, text
+            return Literal(TokenType.STRING, text)
         case dt.datetime():
             if parameter != parameter:  # pandas' NaT is a datetime, of the year 1
-                return TokenType.NULL, "NULL"
-            return TokenType.STRING, dt.datetime.isoformat(parameter, " ")
+                return Literal(TokenType.NULL, "NULL")
+            return Literal(TokenType.STRING, dt.datetime.isoformat(parameter, " "))
         case dt.date():
-            return TokenType.STRING, dt.date.isoformat(parameter)
+            return Literal(TokenType.STRING, dt.date.isoformat(parameter))
         case dt.time():
-            return TokenType.STRING, dt.time.isoformat(parameter)
+            return Literal(TokenType.STRING, dt.time.isoformat(parameter))
         case UUID():
-            return TokenType.STRING, UUID.__str__(parameter)
+            return Literal(TokenType.STRING, UUID.__str__(parameter))
     item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
     if callable(item) and getattr(parameter, "ndim", None) == 0 and not hasattr(value := item(), "item"):
         moment = getattr(getattr(parameter, "dtype", None), "kind", "") in ("M", "m")
