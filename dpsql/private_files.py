@@ -30,3 +30,19 @@ def make_private(folder: Path, what: str) -> None:
     """Make a folder for its owner alone; one that is there already must be."""
     folder.mkdir(mode=0o700, exist_ok=True)
     require_private(folder, what)
+
+
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """A descriptor of a file that is its owner's alone, made where there is none.
+
+    Privacy: also a file that was there before, with a mode of its own, has this one before anything is written to it.
+    What is no file, such as a terminal or a pipe, keeps its mode.
+    """
+    descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+    try:
+        if hasattr(os, "fchmod") and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, 0o600)
+    except OSError:  # someone else's
+        os.close(descriptor)
+        raise
+    return descriptor

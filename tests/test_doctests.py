@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-           for path in sorted((ROOT / "dpsql").rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]  # fmt: skip
+FILES = [path for path in sorted((ROOT / "dpsql").rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in FILES]
 
 
 @pytest.mark.parametrize("name", MODULES)

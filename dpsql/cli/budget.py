@@ -29,6 +29,7 @@ from dpsql.owner.books import (
     report_on,
     standings,
 )
+from dpsql.private_files import open_private
 
 _HEADS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
 _BAR = 20
@@ -206,7 +207,7 @@ def _export(name: str, heads: Sequence[str], rows: Sequence[tuple[object, ...]],
             screen.print(line)
         return
     try:
-        with os.fdopen(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        with open(open_private(name, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise OperationalError(f'the history "{name}" cannot be written', detail=f"{error.strerror}.") from None

@@ -12,6 +12,8 @@ from importlib import import_module
 from dpsql.cli.arguments import build_parser
 from dpsql.cli.route import route
 from dpsql.display.screen import Screen, Usage
+from dpsql.errors import OperationalError
+from dpsql.private_files import open_private
 
 # By name, so that `dpsql --help` need not import what opens data.
 _COMMANDS = {
@@ -41,8 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parse(parser, route(parser, sys.argv[1:] if arguments is None else arguments))
     screen = Screen(sys.stdout, sys.stderr)
     if path := os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
-        logging.basicConfig(filename=path, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+        try:
+            os.close(open_private(path, os.O_WRONLY | os.O_APPEND))
+            logging.basicConfig(filename=path, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+        except OSError as error:
+            screen.failed(OperationalError(f'the log "{path}" cannot be written', detail=f"{error.strerror}."))
+            return 1
     try:
         code = _run(given, screen)
         sys.stdout.flush()

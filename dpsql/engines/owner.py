@@ -27,7 +27,7 @@ from dpsql.engines.duckdb import (
     types_of,
 )
 from dpsql.errors import OperationalError
-from dpsql.private_files import make_private
+from dpsql.private_files import make_private, open_private
 from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.model import Column, Files, Source
 from dpsql.schema.places import database_path
@@ -118,7 +118,7 @@ class DuckDBOwner:
         partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             self._copy(f"COPY ({parts}) TO {literal(str(partial))} (FORMAT parquet)")
-            partial.chmod(0o600)
+            os.close(open_private(partial, os.O_WRONLY))
             _sync(partial)
             os.replace(partial, target)
         finally:

@@ -23,7 +23,7 @@ from pathlib import Path
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
 from dpsql.ledger.database import BINDING, FORMAT, KEPT, TABLES, Row, Transaction, check_binding, damaged, no_ledger
-from dpsql.private_files import require_private
+from dpsql.private_files import open_private, require_private
 
 APPLICATION = 0x64707371  # "dpsq", in the file's header
 BUSY_SECONDS = 30.0
@@ -164,7 +164,7 @@ def _create(path: Path, binding: Binding) -> None:
         raise OperationalError(f'the folder of the ledger "{path}" does not exist', hint="Make the folder first.")
     draft = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
     try:
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(open_private(draft, os.O_EXCL | os.O_RDWR))
         _fill(draft, binding)
         with suppress(FileExistsError):
             os.link(draft, path)

@@ -21,6 +21,7 @@ from dpsql.owner.scratch import scratch
 from dpsql.owner.sources import Sources as Sources
 from dpsql.owner.sources import find_sources as find_sources
 from dpsql.owner.sources import plain_name
+from dpsql.private_files import open_private
 from dpsql.schema.document import closest, quoted, shown
 from dpsql.schema.keys import ANALYST_NAME, MAX_EPSILON
 from dpsql.schema.literals import read_number
@@ -137,12 +138,10 @@ def _loaded(draft: Draft, folder: str) -> Schema:
 
 def write_file(path: str, text: str, *, force: bool, secret: bool) -> None:
     """`secret`: it holds what was read from rows, and is its owner's alone. An existing file stays unless `force`."""
-    flags = os.O_CREAT | os.O_WRONLY | (os.O_TRUNC if force else os.O_EXCL)
+    flags = os.O_WRONLY | (os.O_TRUNC if force else os.O_EXCL)
     try:
-        descriptor = os.open(path, flags, 0o600 if secret else 0o666)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            if secret:
-                os.fchmod(descriptor, 0o600)
+        descriptor = open_private(path, flags) if secret else os.open(path, flags | os.O_CREAT, 0o666)
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise InterfaceError(

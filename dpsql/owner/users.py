@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dpsql.errors import AccessDenied, InterfaceError, InternalError, OperationalError
 from dpsql.passwords import SALT, verifier
+from dpsql.private_files import open_private
 from dpsql.schema.edit import add_analyst, remove_analyst, set_password
 from dpsql.schema.keys import ANALYST_NAME
 from dpsql.schema.load import load_schema, read_text, schema_of
@@ -140,7 +141,7 @@ def _replace(place: Path, before: bytes, after: bytes) -> None:
     draft = place.with_name(f".{place.name}.{os.getpid()}.new")
     try:
         status = place.stat()
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        descriptor = open_private(draft, os.O_EXCL | os.O_WRONLY)
         try:
             with open(descriptor, "wb") as file:
                 file.write(after)

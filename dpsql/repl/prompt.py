@@ -22,7 +22,8 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 
 from dpsql.errors import Error
-from dpsql.repl.commands import COMMANDS
+from dpsql.private_files import open_private
+from dpsql.repl.commands import COMMANDS, WORDS
 from dpsql.repl.complete import Names, complete
 from dpsql.repl.highlight import highlight
 from dpsql.repl.statements import is_complete
@@ -77,20 +78,21 @@ class _Words(Completer):
 
 
 def make_prompt(
-    names: Callable[[], Names], beneath: Callable[[], str], typed: Callable[[str], None], history: History
+    names: Callable[[], Names], beneath: Callable[[int], str], typed: Callable[[str], None], history: History
 ) -> PromptSession[str]:
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     session: PromptSession[str] = PromptSession(
         multiline=True,
         lexer=_Colours(),
         completer=_Words(names),
         complete_while_typing=True,
         complete_in_thread=True,
-        auto_suggest=AutoSuggestFromHistory(),
+        auto_suggest=None if plain else AutoSuggestFromHistory(),  # it would look as if it were typed
         history=history,
         key_bindings=_keys(),
-        bottom_toolbar=lambda: f" {beneath()}",
+        bottom_toolbar=lambda: f" {beneath(get_app().output.get_size().columns - 2)}",
         style=STYLE,
-        color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+        color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
         enable_open_in_editor=True,
         reserve_space_for_menu=6,
     )
@@ -129,9 +131,7 @@ def open_history(keep: bool) -> History:
     path = Path(os.environ.get("DPSQL_HISTORY") or Path(root) / "dpsql" / "history")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        os.fchmod(file, 0o600)  # also one that was there before
-        os.close(file)
+        os.close(open_private(path, os.O_WRONLY | os.O_APPEND))
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)
@@ -149,7 +149,8 @@ def _chosen() -> bool:
 
 @Condition
 def _ready() -> bool:
-    return is_complete(get_app().current_buffer.text)
+    text = get_app().current_buffer.text
+    return is_complete(text) or text.strip().lower() in WORDS
 
 
 def _keys() -> KeyBindings:

@@ -136,6 +136,7 @@ def test_the_history_is_a_table(run, clinic, tmp_path):
     assert json.loads(asked["mechanisms"])["bundles"][0]["kind"] == "gaussian"
     assert float(rows[3]["charged_epsilon"]) == pytest.approx(1.0)
     path = tmp_path / "history.csv"
+    path.touch(mode=0o644)  # one that was there before is closed to others too
     ran = run("budget", clinic, "--user", "bi", "--history", str(path))
     assert ran.out == "" and "2 entries" in ran.err
     assert [row["account"] for row in csv.DictReader(io.StringIO(path.read_text()))] == ["bi", "bi"]

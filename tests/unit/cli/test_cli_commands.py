@@ -281,7 +281,15 @@ def test_the_entry_point_is_declared():
 
 def test_the_owners_log_is_hers_alone(tmp_path):
     """It may hold private values."""
-    log = tmp_path / "dpsql.log"
-    environment = {**os.environ, "DPSQL_LOG": str(log)}
-    subprocess.run([sys.executable, "-m", "dpsql", "budget", "nosuch.yaml"], env=environment, capture_output=True)
-    assert log.stat().st_mode & 0o777 == 0o600
+    old = tmp_path / "old.log"
+    old.touch(mode=0o644)
+    for log in (tmp_path / "new.log", old):
+        environment = {**os.environ, "DPSQL_LOG": str(log)}
+        subprocess.run([sys.executable, "-m", "dpsql", "budget", "nosuch.yaml"], env=environment, capture_output=True)
+        assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_that_cannot_be_written_is_told(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPSQL_LOG", str(tmp_path / "no" / "log"))
+    ran = run("budget", "nosuch.yaml")
+    assert ran.code == 1 and "the log" in ran.err and "cannot be written" in ran.err and "nosuch" not in ran.err
