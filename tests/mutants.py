@@ -75,6 +75,7 @@ EVASION = ("tests/attacks/test_ledger_evasion.py",)
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
 PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
 OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
+DOORS = ("tests/attacks/test_found_at_the_doors.py",)
 
 
 @dataclass(frozen=True)
@@ -421,7 +422,7 @@ MUTANTS = (
     mutant("two who ask are two runs", "runs.py",
            "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
-    mutant("runs without number", "session.py", ", self.dataset.runs.admit", "", SHARED),
+    mutant("runs without number", "session.py", "        self.dataset.runs.admit(claims)\n", "", SHARED),
     mutant("what was stored meanwhile is run again", "ledger/leases.py",
            '    if answers.read_body(db, release) is not None:\n        return known or Running("", 0, 0, 0)\n', "",
            LEASES),
@@ -468,6 +469,8 @@ MUTANTS = (
     mutant("who reads the schema can log in", "passwords.py",
            'stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()', 'stored = _keyed(salted, b"Client Key")',
            PASSWORDS),
+    mutant("an old log of the owner's stays open to others", "private_files.py",
+           "            os.fchmod(descriptor, 0o600)\n", "            pass\n", ("tests/unit/test_private_files.py",)),
     mutant("an edit of one analyst may change a budget", "owner/users.py",
            "or replace(after, analysts=before.analysts) != before:", "or False:", USERS),
     mutant("a prompt stands above data that has changed", "outlook.py",
@@ -513,7 +516,26 @@ MUTANTS = (
            "looked = look(sources, picked) if look_at_data else None", "looked = look(sources, picked)",
            (*DRAFTS, "-k", "no_value_of_a_row")),
     mutant("the first row of a file becomes the names of its columns", "engines/structure.py",
-           "if header is None and not _is_certain(dialect):", "if False:", (*DRAFTS, "-k", "without_a_header")),
+           "    if not told:\n", "    if False:\n", (*DRAFTS, "-k", "without_a_header")),
+    mutant("a first row with an odd null becomes names", "engines/structure.py",
+           "above + telling >= min(2, len(typed))", "above + telling >= 1", (*DOORS, "-k", "odd_null")),
+    mutant("a first row whose values come again becomes names", "engines/structure.py",
+           " and not _comes_again(owner, first, dialect))", ")", (*DOORS, "-k", "odd_null")),
+    mutant("labels that were made of rows are drafted as public groups", "engines/structure.py",
+           "found_type(spelling), comment=comment)",
+           "found_type(spelling), tuple(re.findall(r\"'(\\w+)'\", spelling)), comment=comment)",
+           (*DOORS, "-k", "labels")),
+    mutant("labels that were made of rows are told with a type", "types.py",
+           'return (word[0] if word else "?") + ', "return spelling + ", (*DOORS, "-k", "labels_of")),
+    mutant("an id's labels are told with its type", "versions.py",
+           "there = spelling if parse_type(spelling) else outermost(spelling)", "there = spelling",
+           (*DOORS, "-k", "labels")),
+    mutant("a check that is ended leaves its rows", "owner/scratch.py",
+           "for number in _ENDS if", "for number in () if", (*DOORS, "-k", "signal")),
+    mutant("a check that is killed leaves its rows for ever", "owner/scratch.py",
+           "    _remove_left()\n    with", "    with", (*DOORS, "-k", "killed")),
+    mutant("others read verifiers while a schema is written", "owner/users.py",
+           "os.O_WRONLY, 0o600)", "os.O_WRONLY, 0o666)", ("tests/unit/owner/test_users.py", "-k", "alone")),
     mutant("a table without a way to the unit is drafted as public", "owner/draft.py",
            'f"  # {self._decide(f\'tables.{table.name}\', what)}", *(f"  # {line}" for line in block)',
            'f"  # {self._decide(f\'tables.{table.name}\', what)}", *(f"  {line}" for line in block)',
