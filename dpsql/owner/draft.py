@@ -16,7 +16,7 @@ from dpsql.engines.structure import FoundColumn, FoundTable
 from dpsql.figures import short_down
 from dpsql.owner.columns import Entry, Hint, column_entry
 from dpsql.owner.proposals import Proposal
-from dpsql.owner.relate import Candidate, find_links, key_of, second_ways
+from dpsql.owner.relate import Candidate, key_of, second_ways
 from dpsql.owner.sources import Sources
 from dpsql.owner.yaml_text import comment, description, path, quoted, scalar
 from dpsql.schema.model import EngineTable, Files
@@ -234,7 +234,7 @@ class _Writer:
             lines = [f"unit: {{{scalar(way.column)}: {scalar(f'{way.target}.{way.key}')}}}"]
             if not way.declared:
                 lines[0] += f"  # {self._decide(f'tables.{table.name}.unit', _GUESS.format(way.column))}"
-        others = second_ways(self.unit, find_links(self.sources.tables), table.name)
+        others = second_ways(self.unit, self.sources.tables, table.name)
         if others:
             what = f"{', '.join(others)} may name a second person, whom rows of this table do not protect"
             lines.append(f"# {self._decide(f'tables.{table.name}.unit', what)}")

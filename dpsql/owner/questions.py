@@ -12,6 +12,7 @@ from statistics import median
 from dpsql.engines.measure import TrueFigures
 from dpsql.errors import Error
 from dpsql.owner.report import QuestionReport
+from dpsql.privacy.mechanisms import interval_factor
 from dpsql.schema.model import Column, Schema, Table
 from dpsql.session import Answer, Session
 from dpsql.types import Kind
@@ -98,7 +99,8 @@ def answer_question(session: Session, question: Question, truth: Truth) -> Quest
     except Error as error:
         return QuestionReport(question.sql, None, None, None, None, None, error.message)
     true = {_text(row.group): getattr(row, question.measure) for row in truth(question.key, question.value)}
-    cells = [_compared(true.get(group), value, half) for group, value, half in _cells(answer, question)]
+    factor = _factor(session, question)
+    cells = [_compared(true.get(group), value, half) for group, value, half in _cells(answer, question, factor)]
     known = [cell for cell in cells if cell is not None]
     if not known:
         return QuestionReport(question.sql, len(cells) if question.key else None, None, None, None, None)
@@ -115,13 +117,21 @@ def answer_question(session: Session, question: Question, truth: Truth) -> Quest
     )
 
 
-def _cells(answer: Answer, question: Question) -> Iterator[tuple[str | None, float | None, float | None]]:
+def _factor(session: Session, question: Question) -> float:
+    """Half of a 95 % interval in standard errors; that of an answer's own interval may end at bounds before."""
+    bundles = [bundle for step in session.compiled(question.sql).steps for bundle in step.calibrated.spec.bundles]
+    return max((interval_factor(bundle.mechanism) for bundle in bundles), default=0.0)
+
+
+def _cells(
+    answer: Answer, question: Question, factor: float
+) -> Iterator[tuple[str | None, float | None, float | None]]:
     """Group, value and half of its 95 % interval."""
     for row, errors in zip(answer.rows, answer.errors, strict=True):
         group = _text(row[0]) if question.key else None
         bar = errors[-1]
         value = row[-1]
-        half = None if bar is None or not math.isfinite(bar.stderr) else 1.96 * bar.stderr
+        half = None if bar is None or not math.isfinite(bar.stderr) else factor * bar.stderr
         yield group, None if value is None else float(value), half
 
 

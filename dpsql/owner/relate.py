@@ -130,10 +130,11 @@ def find_links(tables: Sequence[FoundTable]) -> tuple[Link, ...]:
     return tuple(found.values())
 
 
-def _declared(tables: Sequence[FoundTable]) -> Iterator[Link]:
+def _declared(tables: Sequence[FoundTable], within: bool = False) -> Iterator[Link]:
+    """From table to table, or `within` one."""
     for table in tables:
         for one in table.references:
-            if len(one.columns) == 1 and one.table != table.name:
+            if len(one.columns) == 1 and (one.table == table.name) is within:
                 yield Link(table.name, one.columns[0], one.table, one.keys[0], True)
 
 
@@ -234,13 +235,28 @@ def _keys(table: FoundTable) -> set[str]:
     return {key[0] for key in table.unique if len(key) == 1} | ({key[0]} if key else set())
 
 
-def second_ways(candidate_: Candidate, links: Sequence[Link], table: str) -> tuple[str, ...]:
+def second_ways(unit: Candidate, tables: Sequence[FoundTable], table: str) -> tuple[str, ...]:
     """Other columns of the table that name a unit: whom they name is not protected by its rows."""
-    way = candidate_.ways.get(table)
-    unit = (candidate_.table, candidate_.column)
-    own = candidate_.column if table == candidate_.table else way.column if way else None
-    named = [link.column for link in links if link.table == table and (link.target, link.key) == unit]
-    return tuple(dict.fromkeys(column for column in named if column != own))
+    found = next(one for one in tables if one.name == table)
+    way = unit.ways.get(table)
+    own = unit.column if table == unit.table else way.column if way else None
+    links = (*find_links(tables), *_declared((found,), within=True))
+    to_unit = [link for link in links if (link.table, link.target, link.key) == (table, unit.table, unit.column)]
+    named = [link.column for link in to_unit]
+    return tuple(dict.fromkeys(column for column in (*named, *_named_alike(unit, tables, found)) if column != own))
+
+
+def _named_alike(unit: Candidate, tables: Sequence[FoundTable], table: FoundTable) -> Iterator[str]:
+    """Ids of the unit's type, of the same by their names: manager_employee_id beside employee_id."""
+    home = next(one for one in tables if one.name == unit.table)
+    known = home.column(unit.column)
+    assert known is not None
+    subject = _subject(known)
+    ending = _entity(home) if subject == () else subject
+    for column in table.columns if ending else ():
+        whose = _subject(column)
+        if whose and ending and whose[-1] == ending[-1] and column.type == known.type:
+            yield column.name
 
 
 def _level(names: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.engines.structure import FoundColumn, FoundTable, Reference
-from dpsql.owner.relate import candidate, find_candidates, find_links, key_of, second_ways
+from dpsql.owner.relate import candidate, find_candidates, key_of, second_ways
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
 
@@ -74,7 +74,7 @@ def test_declared_keys_come_before_names():
     first = find_candidates(tables)[0]
     assert first.name == "persons.nr" and ways(first) == {"cases": "about -> persons.nr"}
     assert first.ways["cases"].declared
-    assert second_ways(first, find_links(tables), "cases") == ("person_id",)
+    assert second_ways(first, tables, "cases") == ("person_id",)
 
 
 def test_types_that_differ_are_no_way():
@@ -95,7 +95,7 @@ def test_a_second_person_is_seen():
     tables = [table("users", "id"), table("payments", "id", "sender_user_id", "receiver_user_id")]
     users = find_candidates(tables)[0]
     assert ways(users) == {"payments": "sender_user_id -> users.id"}
-    assert second_ways(users, find_links(tables), "payments") == ("receiver_user_id",)
+    assert second_ways(users, tables, "payments") == ("receiver_user_id",)
 
 
 def test_a_way_arrives_at_any_unique_key():

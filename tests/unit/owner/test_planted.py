@@ -1,0 +1,192 @@
+"""What planted bugs showed to be untested in drafts and checks, by figures that are worked out by hand."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import dpsql
+from dpsql.cli.run import main
+from dpsql.engines.structure import FoundColumn, FoundTable, Reference
+from dpsql.owner.check import check_schema
+from dpsql.owner.draft import Wishes
+from dpsql.owner.init import draft_schema, find_sources
+from dpsql.owner.relate import find_candidates, second_ways
+from dpsql.owner.report import ColumnReport, Finding
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import EngineTable
+from dpsql.types import BIGINT
+
+
+def table(name: str, *columns: str, references: tuple[Reference, ...] = ()) -> FoundTable:
+    found = tuple(FoundColumn(column, "BIGINT", BIGINT) for column in columns)
+    return FoundTable(name, EngineTable((name,)), found, ((columns[0],),), references)
+
+
+# --- who is the unit -------------------------------------------------------------------------------------------------
+
+
+def test_a_thing_is_the_last_that_is_taken_for_a_unit() -> None:
+    """Also after what nobody knows, though more tables lead to it."""
+    tables = [
+        table("wards", "ward_id"),
+        table("samples", "sample_id", "ward_id"),
+        table("readings", "reading_id", "sample_id", "ward_id"),
+    ]
+    found = find_candidates(tables)
+    assert [(one.name, len(one.ways)) for one in found] == [
+        ("samples.sample_id", 1), ("readings.reading_id", 0), ("wards.ward_id", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("home", [True, False], ids=["with a table of users", "without"])
+@pytest.mark.parametrize(("first", "second"), [("user_id", "with_user_id"), ("from_user_id", "to_user_id")])
+def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: str, second: str) -> None:
+    """Rows of the table protect the one whom the way leads to, and no one else."""
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as db:
+        if home:
+            db.execute("CREATE TABLE users (user_id BIGINT PRIMARY KEY)")
+        db.execute(f"CREATE TABLE payments ({first} BIGINT, {second} BIGINT, payment_id BIGINT, amount DOUBLE)")
+    draft = draft_schema(find_sources([str(path)]), str(tmp_path), Wishes()).draft
+    (asked,) = [one for one in draft.decisions if "second person" in one.what]
+    assert asked.where == "tables.payments.unit" and asked.what.startswith(f"{second} may name a second person")
+    assert f"# decide: {asked.what}" in draft.text
+
+
+def test_who_is_named_beside_the_unit_in_its_own_table_is_a_second_person() -> None:
+    by_name = [table("employees", "employee_id", "manager_employee_id")]
+    boss = Reference(("boss",), "employees", ("employee_id",))
+    declared = [table("employees", "employee_id", "boss", references=(boss,))]
+    for tables, second in ((by_name, "manager_employee_id"), (declared, "boss")):
+        unit = find_candidates(tables)[0]
+        assert unit.name == "employees.employee_id" and not unit.ways
+        assert second_ways(unit, tables, "employees") == (second,)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+@pytest.mark.parametrize("looked", [True, False])
+def test_a_draft_of_rows_is_its_owners_alone_also_where_it_takes_another_s_place(tmp_path: Path, looked: bool) -> None:
+    """The file that it replaces could be read by everyone; it stays so where the draft holds nothing of rows."""
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as db:
+        db.execute("CREATE TABLE users AS SELECT i AS user_id, i % 7 AS n FROM range(500) t(i)")
+    target = tmp_path / "d.yaml"
+    target.write_text("mine")
+    target.chmod(0o644)
+    asked = ["init", str(tmp_path / "d.duckdb"), "-o", str(target), "--force"]
+    assert main([*asked, "--look-at-data"] if looked else asked) == 0
+    assert load_schema(target).privacy.unit == "users.user_id"
+    assert stat.S_IMODE(target.stat().st_mode) == (0o600 if looked else 0o644)
+
+
+@pytest.mark.parametrize("odd", ["007", "-07", "+07", '"007"'])
+def test_one_number_with_a_zero_before_it_makes_its_column_text(tmp_path: Path, odd: str) -> None:
+    """In the last row too; a zero alone, and one after a point, are numbers."""
+    path = tmp_path / "users.csv"
+    rows = [f"{i},{i % 3},0.{i}" for i in range(1, 3000)]
+    path.write_text("\n".join(["user_id,n,share", *rows, f"{odd},0,0.5"]) + "\n")
+    (found,) = find_sources([str(path)]).tables
+    assert [str(column.type) for column in found.columns] == ["text", "bigint", "double"]
+
+
+# --- figures of a check ----------------------------------------------------------------------------------------------
+
+SCHEMA = """
+dpsql: 1
+engine: duckdb:///d.duckdb
+privacy:
+  unit: people.id
+  budget: {epsilon: 8, delta: DELTA}
+  query: {epsilon: 0.5, delta: DELTA}
+tables:
+  people:
+    unit: id
+    unique: [id]
+    columns:
+      id: {type: bigint}
+      cost: {type: double, bounds: [0, 10]}
+      age: {type: integer, bounds: [0, 100]}
+      sex: {type: text, values: [f, m], max_length: 3}
+"""
+# Of 200 rows, by their number: 20 hold NULL, 10 no value of the type, 30 are below, 16 above, 124 within the bounds. Of
+# sex, 20 are NULL, 10 too long, 30 not listed and 140 listed.
+ROWS = """
+CREATE TABLE people AS SELECT i AS id,
+    CASE WHEN i < 20 THEN NULL WHEN i < 30 THEN 'NaN' WHEN i < 60 THEN -1 WHEN i < 76 THEN 11 ELSE 5e0 END AS cost,
+    CASE WHEN i < 20 THEN NULL WHEN i < 30 THEN 'old' WHEN i < 60 THEN '-1' WHEN i < 76 THEN '101' ELSE '50' END AS age,
+    CASE WHEN i < 20 THEN NULL WHEN i < 30 THEN 'long' WHEN i < 60 THEN 'x' ELSE 'f' END AS sex
+FROM range(200) t(i)
+"""
+
+
+def people(folder: Path, delta: str = "1e-9") -> Path:
+    with duckdb.connect(str(folder / "d.duckdb")) as db:
+        db.execute(ROWS)
+    path = folder / "d.yaml"
+    path.write_text(SCHEMA.replace("DELTA", delta))
+    return path
+
+
+def shares(column: ColumnReport) -> dict[str, float]:
+    names = ("null", "unfit", "below", "above", "unlisted", "too_long")
+    return {name: getattr(column, name) for name in names if getattr(column, name)}
+
+
+def test_each_row_is_in_one_share_and_shares_are_of_all_rows(tmp_path: Path) -> None:
+    (report,) = check_schema(people(tmp_path)).tables
+    columns = {column.name: shares(column) for column in report.columns}
+    assert columns == {
+        "id": {},
+        "cost": {"null": 0.1, "unfit": 0.05, "below": 0.15, "above": 0.08},
+        "age": {"null": 0.1, "unfit": 0.05, "below": 0.15, "above": 0.08},
+        "sex": {"null": 0.1, "too_long": 0.05, "unlisted": 0.15},
+    }
+
+
+def test_findings_name_what_they_are_shares_of(tmp_path: Path) -> None:
+    """Bounds clip values, 46 of the 170 that there are; rows hold what is no value, 10 of 200."""
+    findings: tuple[Finding, ...] = check_schema(people(tmp_path)).findings
+    said = {(one.where.removeprefix("tables.people."), one.what) for one in findings}
+    for column in ("cost", "age"):
+        assert (column, "the bounds clip 27.1 % of the values") in said
+    assert ("cost", "5 % of the rows hold no double") in said
+    assert ("age", "5 % of the rows hold no integer") in said
+    assert ("sex", "15 % of the rows hold values that are not declared; they count as NULL") in said
+    assert ("sex", "30 % of the rows are NULL here, and in no group") in said  # 20, and 10 + 30 that count as such
+
+
+@pytest.mark.parametrize(("delta", "factor"), [("1e-9", 1.959964), ("0", math.log(20) / math.sqrt(2))])
+def test_noise_is_the_interval_that_analysts_are_told(tmp_path: Path, delta: str, factor: float) -> None:
+    """Pure differential privacy has Laplace's noise, whose tails are heavier than a normal distribution's."""
+    path = people(tmp_path, delta)
+    (report,) = check_schema(path).tables
+    by_sql = {one.sql: one for one in report.questions}
+    for sql in ("SELECT COUNT(*) FROM people", "SELECT SUM(age) FROM people"):
+        asked = by_sql[sql]
+        assert asked.noise is not None and asked.truth is not None and asked.epsilon is not None
+        half = asked.noise * abs(asked.truth)
+        with dpsql.connect(path) as connection:
+            ((bar,),) = connection.cursor().execute(sql).errors
+        assert half == pytest.approx((bar.high - bar.low) / 2) == pytest.approx(factor * bar.stderr, rel=0.02)
+        again = tmp_path / "again.yaml"
+        again.write_text(path.read_text().replace("query: {epsilon: 0.5", f"query: {{epsilon: {asked.epsilon:.9g}"))
+        noise = next(one.noise for one in check_schema(again).tables[0].questions if one.sql == sql)
+        assert noise == pytest.approx(0.05, rel=0.05), "at the epsilon for 5 %"
+
+
+def test_noise_is_not_made_smaller_by_bounds(tmp_path: Path) -> None:
+    """An average's interval ends at the bounds; the epsilon for 5 % follows from the noise itself."""
+    path = people(tmp_path, "0")
+    path.write_text(path.read_text().replace("query: {epsilon: 0.5", "query: {epsilon: 0.001"))
+    (report,) = check_schema(path).tables
+    asked = next(one for one in report.questions if one.sql == "SELECT AVG(age) FROM people")
+    assert asked.noise is not None and asked.truth is not None
+    assert asked.noise * asked.truth > 100, "wider than the bounds"
