@@ -1,23 +1,26 @@
 """Where `connect` is sent: the path of a schema, or a URL with user and settings.
 
     clinic.yaml
-    dpsql:///clinic.yaml?user=ana&epsilon=0.5      relative to the working folder, or else from the root
+    dpsql:///clinic.yaml?user=ana&epsilon=0.5      relative to the working folder
     dpsql:////srv/clinic.yaml?user=ana             from the root
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dpsql.errors import InterfaceError, NotSupportedError
 
 Setting = str | int | float | Decimal | Fraction | bool
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,12 @@ def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapp
     given = read_settings(settings)
     text = os.fspath(where)
     if not text.lower().startswith("dpsql:"):
+        if scheme := _SCHEME.match(text):
+            raise NotSupportedError(
+                f"a schema is opened here, not a URL of {scheme.group()}",
+                hint="Give the path of the schema, or dpsql:///path/schema.yaml?user=ana; "
+                "the schema names the files or the engine that hold the data.",
+            )
         return Address(Path(text), user, given)
     url = urlsplit(text)
     if url.netloc:
@@ -55,11 +64,16 @@ def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def _path(path: str) -> Path:
-    """As in the schema's own URLs, three slashes are relative; but many write them before an absolute path."""
-    if not path.startswith("/"):
-        return Path(path)
-    after = Path(path[1:])
-    return after if after.exists() else Path("/" + path.lstrip("/"))
+    """As in the schema's own URLs, three slashes are relative, and the fourth is the root's."""
+    if path.startswith("//"):
+        return Path("/" + path.lstrip("/"))
+    relative, absolute = Path(path.removeprefix("/")), Path(path)
+    if absolute.is_absolute() and absolute.exists() and not relative.exists():
+        raise InterfaceError(
+            f'there is no "{relative}" in the working folder: three slashes are relative',
+            hint=f"A path from the root has four: dpsql:///{quote(path)}",
+        )
+    return relative
 
 
 def _query(text: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ def test_a_path_as_text_or_path(folder):
 
 
 def test_a_url_with_user_and_settings(folder):
-    with dpsql.connect(f"dpsql://{folder}/clinic.yaml?user=bi&epsilon=0.5&contributions.rows=4") as connection:
+    with dpsql.connect(f"dpsql:///{folder}/clinic.yaml?user=bi&epsilon=0.5&contributions.rows=4") as connection:
         assert connection.user == "bi"
         assert setting(connection, "epsilon") == "0.5" and setting(connection, "contributions.rows") == "4"
 
@@ -35,7 +35,7 @@ def test_a_relative_url(folder, monkeypatch):
 
 
 def test_arguments_win_over_the_url(folder):
-    url = f"dpsql://{folder}/clinic.yaml?user=bi&epsilon=0.5"
+    url = f"dpsql:///{folder}/clinic.yaml?user=bi&epsilon=0.5"
     with dpsql.connect(url, user="ana", epsilon=0.25) as connection:
         assert connection.user == "ana" and setting(connection, "epsilon") == "0.25"
 
@@ -79,6 +79,27 @@ def test_a_server_is_not_supported_yet():
     with pytest.raises(dpsql.NotSupportedError) as caught:
         dpsql.connect("dpsql://ana:secret@localhost:5433/clinic")
     assert "secret" not in str(caught.value) and "dpsql:///path/schema.yaml" in caught.value.hint
+
+
+def test_three_slashes_are_not_the_root(folder, tmp_path, monkeypatch):
+    """A file at the root is another schema than the one in the working folder that was meant."""
+    with pytest.raises(dpsql.InterfaceError) as caught:
+        dpsql.connect(f"dpsql://{folder}/clinic.yaml?user=ana")
+    assert f"dpsql:///{folder}/clinic.yaml" in caught.value.hint
+    with dpsql.connect(f"dpsql:///{folder}/clinic.yaml?user=ana") as connection:
+        assert connection.user == "ana"
+    monkeypatch.chdir(folder)
+    with pytest.raises(dpsql.Error) as caught:
+        dpsql.connect("dpsql:///clinc.yaml?user=ana")
+    assert "Did you mean" in caught.value.hint and "clinic.yaml" in caught.value.hint
+
+
+@pytest.mark.parametrize("url", ["postgresql://ana:secret@localhost/x", "https://host/a?key=secret", "duckdb:///a.db"])
+def test_other_urls_are_not_taken_for_files(url):
+    with pytest.raises(dpsql.NotSupportedError) as caught:
+        dpsql.connect(url)
+    assert "secret" not in str(caught.value) and "dpsql:///path/schema.yaml" in caught.value.hint
+    assert url.split(":")[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["dpsql://", "dpsql:///", "dpsql:///a.yaml?user", "dpsql:///a.yaml?user=a&user=b"])
