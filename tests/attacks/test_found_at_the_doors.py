@@ -187,18 +187,19 @@ def test_an_id_of_another_type_is_told_without_labels(enums: str, tmp_path: Path
     [
         "Smith,Berlin,missing\n" + "".join(f"n{i},c{i % 3},{i}\n" for i in range(50)),
         "smith,berlin,late,lost\n" + "".join(f"n{i},{'Berlin' if i == 9 else 'x'},{i},{i}\n" for i in range(50)),
-        "Smith,pending\nJones,2024-01-31\n",
+        "Smith,late\nJones,2024-01-31\n",
         "missing\n12\n13\n",
+        "Smith,Berlin,absent\n" + "".join(f"n{i},c{i % 3},{i}\n" for i in range(50)),
         "Smith,no answer,not asked\n" + "".join(f"n{i},{i},{i}\n" for i in range(50)),
     ],
-    ids=["an odd null", "a value that comes again", "a date", "alone", "two odd nulls"],
+    ids=["an odd null", "a value that comes again", "a date", "alone", "a word for it", "two odd nulls"],
 )
 def test_a_first_row_with_an_odd_null_is_no_header(tmp_path: Path, lines: str) -> None:
     (tmp_path / "people.csv").write_text(lines)
     ran = draft(str(tmp_path / "people.csv"))
     assert ran.returncode == 1 and "--no-header" in ran.stderr
     said = (ran.stdout + ran.stderr).lower()
-    assert not any(word in said for word in ("smith", "berlin", "missing", "pending", "asked"))
+    assert not any(word in said for word in ("smith", "berlin", "missing", "absent", "asked"))
 
 
 @pytest.mark.parametrize("header", ["name,age", "user_id,ward", "ward,floor,beds", "n"])
@@ -221,11 +222,16 @@ def slow(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def apart(scratch: Path) -> dict[str, str]:
+    """The environment of a process that runs this package from another folder."""
+    return {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(Path(dpsql.__file__).parents[1])}
+
+
 def struck(slow: Path, number: int, *command: str) -> int:
     """Send a signal as soon as something of the rows is in the folder of copies; the exit code."""
     scratch = slow / "scratch"
     with subprocess.Popen(
-        [sys.executable, "-m", "dpsql", *command], cwd=slow, env={**os.environ, "TMPDIR": str(scratch)},
+        [sys.executable, "-m", "dpsql", *command], cwd=slow, env=apart(scratch),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as child:  # fmt: skip
         while not any(path.is_file() and path.suffix != ".yaml" for path in scratch.glob("dpsql-*/**/*")):
@@ -255,7 +261,6 @@ def test_what_a_killed_command_left_is_gone_at_the_next(slow: Path) -> None:
     strange.mkdir()
     (scratch / left.name.replace("check", "look")).symlink_to(slow)
     (slow / "small.csv").write_text("user_id,age\n1,2\n")
-    environment = {**os.environ, "TMPDIR": str(scratch)}
     command = [sys.executable, "-m", "dpsql", "init", "small.csv", "-o", "-", "--look-at-data"]
-    subprocess.run(command, cwd=slow, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=slow, env=apart(scratch), check=True, capture_output=True)
     assert not left.exists() and alive.exists() and strange.exists() and (slow / "people.csv").exists()
