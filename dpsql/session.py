@@ -84,12 +84,13 @@ class Session:
     sampler: Sampler = field(default_factory=ExactSampler)
     clock: Callable[[], dt.datetime] = now_utc
     timeout: float = TIMEOUT
+    opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
 
     def __post_init__(self) -> None:
         self._account = self.dataset.account(self.user)
         self._payers = payers_of(self.dataset.schema, self._account)
         self._privacy = self.dataset.privacy_of(self._account)
-        self._state = new_state(self._privacy)
+        self._state = new_state(self._privacy, self.opened_with)
         self._ticket = Ticket()
         self._charges: list[Charging] = []
         self._compiled: Recent[Compiled] = Recent(KEPT)

@@ -105,10 +105,15 @@ def _aiming(statement: Settings, name: str, value: str) -> Settings:
     return replace(other, max_error=number) if name == "max_error" else replace(other, max_relative_error=number)
 
 
-def reset(settings: SessionSettings, privacy: Privacy, name: str | None) -> SessionSettings:
-    if name is None:
-        return defaults(privacy)
-    return change(settings, privacy, name, show(defaults(privacy), name))
+def reset(settings: SessionSettings, privacy: Privacy, name: str, opened: SessionSettings) -> SessionSettings:
+    """As `opened` has it; an aim that took the place of the other gives it back."""
+    if name in AIMS and show(settings, name) != "none":
+        return replace(settings, statement=replace(
+            settings.statement,
+            max_error=opened.statement.max_error,
+            max_relative_error=opened.statement.max_relative_error,
+        ))  # fmt: skip
+    return change(settings, privacy, name, show(opened, name))
 
 
 def show(settings: SessionSettings, name: str) -> str:

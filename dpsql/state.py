@@ -1,6 +1,7 @@
 """What a connection has set, and how transactions keep or drop it, as PostgreSQL does.
 
-Law: a transaction never gives back a charge; only settings are undone.
+Law: a transaction never gives back a charge; only settings are undone. RESET and DISCARD ALL go back to what the
+connection was opened with: who opened it with an epsilon below the schema's is never charged the schema's unasked.
 """
 
 from __future__ import annotations
@@ -34,21 +35,16 @@ class Values:
     settings: SessionSettings
     variables: Variables = field(default_factory=Variables)
 
-    def set(self, privacy: Privacy, name: str, value: str | None) -> Values:
-        """None: the default."""
-        if value is None:
-            return self.reset(privacy, name)
+    def set(self, privacy: Privacy, name: str, value: str) -> Values:
         if is_variable(name):
             return replace(self, variables=self.variables.set(name, value))
         return replace(self, settings=setting.change(self.settings, privacy, name, value))
 
-    def reset(self, privacy: Privacy, name: str | None) -> Values:
-        """None: all of them."""
-        if name is None:
-            return Values(setting.defaults(privacy))
+    def reset(self, privacy: Privacy, name: str, opened: Values) -> Values:
+        """As `opened` has it."""
         if is_variable(name):
-            return replace(self, variables=self.variables.reset(name))
-        return replace(self, settings=setting.reset(self.settings, privacy, name))
+            return replace(self, variables=self.variables.reset(name, opened.variables))
+        return replace(self, settings=setting.reset(self.settings, privacy, name, opened.settings))
 
     def show(self, name: str) -> str:
         if is_variable(name):
@@ -68,10 +64,12 @@ class Savepoint:
 
 @dataclass(frozen=True)
 class State:
-    """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL."""
+    """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL; `opened` what held
+    when the connection was opened."""
 
     now: Values
     kept: Values
+    opened: Values
     points: tuple[Savepoint, ...] = ()  # the first is BEGIN; none: no transaction
 
     def after(self, privacy: Privacy, command: Settling) -> tuple[State, str]:
@@ -84,7 +82,7 @@ class State:
             case TransactionCommand(step, savepoint):
                 return self.step(step, savepoint), step.value.removesuffix(" TO")
             case DiscardCommand():
-                return new_state(privacy), "DISCARD ALL"
+                return State(self.opened, self.opened, self.opened), "DISCARD ALL"
             case NothingCommand(tag):
                 return self, tag
 
@@ -96,29 +94,35 @@ class State:
         return replace(self, now=now)
 
     def set(self, privacy: Privacy, name: str, value: str | None, local: bool = False) -> State:
+        """None: as the connection was opened."""
         if not local:
-            return replace(
-                self, now=self.now.set(privacy, name, value), kept=self.kept.set(privacy, name, value)
-            )
+            return replace(self, now=self._with(self.now, privacy, name, value),
+                           kept=self._with(self.kept, privacy, name, value))  # fmt: skip
         if not self.points:
             raise ProgrammingError(
                 "SET LOCAL holds until the transaction ends, and none was begun",
                 hint=f"Write SET {name} = …, or BEGIN first.",
                 sqlstate="25P01",
             )
-        return replace(self, now=self.now.set(privacy, name, value))
+        return replace(self, now=self._with(self.now, privacy, name, value))
+
+    def _with(self, values: Values, privacy: Privacy, name: str, value: str | None) -> Values:
+        return values.set(privacy, name, value) if value is not None else values.reset(privacy, name, self.opened)
 
     def reset(self, privacy: Privacy, name: str | None) -> State:
-        return replace(self, now=self.now.reset(privacy, name), kept=self.kept.reset(privacy, name))
+        """None: all of them."""
+        return replace(self, now=self.opened, kept=self.opened) if name is None else self.set(privacy, name, None)
 
     def step(self, step: Step, savepoint: str | None) -> State:
         match step:
             case Step.BEGIN:
                 return self if self.points else replace(self, points=(Savepoint(None, self.now, self.kept),))
             case Step.COMMIT:
-                return State(self.kept, self.kept)
+                return replace(self, now=self.kept, points=())
             case Step.ROLLBACK:
-                return self if not self.points else State(self.points[0].kept, self.points[0].kept)
+                if not self.points:
+                    return self
+                return replace(self, now=self.points[0].kept, kept=self.points[0].kept, points=())
             case Step.SAVEPOINT:
                 self._in_transaction(step)
                 return replace(self, points=(*self.points, Savepoint(savepoint, self.now, self.kept)))
@@ -126,7 +130,8 @@ class State:
                 return replace(self, points=self.points[: self._place(step, savepoint)])
             case Step.ROLLBACK_TO:
                 place = self._place(step, savepoint)
-                return State(self.points[place].now, self.points[place].kept, self.points[: place + 1])
+                point = self.points[place]
+                return replace(self, now=point.now, kept=point.kept, points=self.points[: place + 1])
 
     def _place(self, step: Step, name: str | None) -> int:
         """The last savepoint of that name."""
@@ -142,9 +147,12 @@ class State:
                                    sqlstate="25P01")  # fmt: skip
 
 
-def new_state(privacy: Privacy) -> State:
+def new_state(privacy: Privacy, given: Mapping[str, str] | None = None) -> State:
+    """Of a connection that is opened with the settings `given`."""
     values = Values(setting.defaults(privacy))
-    return State(values, values)
+    for name, value in (given or {}).items():
+        values = values.set(privacy, name.lower(), value)
+    return State(values, values, values)
 
 
 def plain_name(table: str) -> str:

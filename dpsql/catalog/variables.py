@@ -92,10 +92,10 @@ class Variables:
             raise InvalidParameter(f'parameter "{variable.name}" cannot be changed', sqlstate="55P02")
         return Variables({**self.changed, variable.name.lower(): _accepted(variable, value)})
 
-    def reset(self, name: str | None) -> Variables:
-        if name is None:
-            return Variables()
-        return Variables({known: value for known, value in self.changed.items() if known != name.lower()})
+    def reset(self, name: str, opened: Variables) -> Variables:
+        """As `opened` has it."""
+        others = {known: value for known, value in self.changed.items() if known != name.lower()}
+        return Variables(others | {known: value for known, value in opened.changed.items() if known == name.lower()})
 
     def show(self, name: str) -> str:
         variable = VARIABLES[name.lower()]

@@ -55,10 +55,7 @@ def connect(
         name, given = address.user, address.settings
         dataset = open_dataset(address.path)
     try:
-        session = Session(dataset, name)
-        for setting, value in given.items():
-            session.set(setting, value)
-        return Connection(session)
+        return Connection(Session(dataset, name, opened_with=given))
     except BaseException:
         dataset.close()
         raise

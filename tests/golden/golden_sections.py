@@ -59,8 +59,8 @@ class Shown:
         privacy = self._resolved.schema.privacy
         if isinstance(command, SetCommand):
             settings.change(self._settings(), privacy, command.name, command.value)
-        elif isinstance(command, ResetCommand):
-            settings.reset(self._settings(), privacy, command.name)
+        elif isinstance(command, ResetCommand) and command.name is not None:
+            settings.reset(self._settings(), privacy, command.name, settings.defaults(privacy))
         elif command is None:
             describe(self._compile())
 

@@ -85,7 +85,7 @@ def test_caps_that_the_owner_does_not_set_may_be_set() -> None:
 
 
 @pytest.mark.parametrize("act", [lambda: changed("colour", "1"), lambda: show(defaults(PRIVACY), "colour"),
-                                 lambda: reset(defaults(PRIVACY), PRIVACY, "colour")])  # fmt: skip
+                                 lambda: reset(defaults(PRIVACY), PRIVACY, "colour", defaults(PRIVACY))])  # fmt: skip
 def test_a_setting_that_does_not_exist_is_refused_with_those_that_do(act) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidParameter) as caught:
         act()
@@ -100,10 +100,9 @@ def test_reset_brings_one_setting_back_and_no_other(name: str, privacy: Privacy)
     settings = defaults(privacy)
     for other, value in values.items():
         settings = change(settings, privacy, other, value)
-    back = reset(settings, privacy, name)
+    back = reset(settings, privacy, name, defaults(privacy))
     assert show(back, name) == show(defaults(privacy), name)
     assert all(show(back, other) == show(settings, other) for other in NAMES if other != name)
-    assert reset(settings, privacy, None) == defaults(privacy)
 
 
 def test_noise_is_gaussian_where_there_is_a_delta_and_laplace_where_there_is_none() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.errors import InvalidParameter, ProgrammingError
 from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy
-from dpsql.sql.commands import Step
+from dpsql.sql.commands import DiscardCommand, Step
 from dpsql.state import State, new_state
 
 ONE = Fraction(1)
@@ -86,3 +86,34 @@ def test_postgres_settings_live_beside_ours() -> None:
     assert state.set(PRIVACY, "epsilon", None).now.show("epsilon") == "1"
     with pytest.raises(InvalidParameter, match="there is no setting"):
         after("shared_buffers=1")
+
+
+OPENED = {"Epsilon": "0.3", "application_name": "nb", "max_error": "5"}
+
+
+@pytest.mark.parametrize("back", ["RESET", "RESET ALL", "SET TO DEFAULT", "DISCARD ALL"])
+def test_a_reset_goes_back_to_what_the_connection_was_opened_with(back: str) -> None:
+    opened = new_state(PRIVACY, OPENED)
+    names = ("epsilon", "application_name", "max_error", "max_relative_error", "delta")
+    state = opened.step(Step.BEGIN, None)
+    for name, value in zip(names, ("2", "x", "7", "0.1", "0"), strict=True):
+        state = state.set(PRIVACY, name, value)
+    match back:
+        case "RESET":
+            for name in names:
+                state = state.reset(PRIVACY, name)
+        case "RESET ALL":
+            state = state.reset(PRIVACY, None)
+        case "SET TO DEFAULT":
+            for name in names:
+                state = state.set(PRIVACY, name, None)
+        case "DISCARD ALL":
+            state, _ = state.after(PRIVACY, DiscardCommand())
+    state = state.step(Step.COMMIT, None)
+    assert state.now == state.kept == opened.now
+    assert [state.now.show(name) for name in names] == ["0.3", "nb", "5", "none", "1E-9"]
+
+
+def test_resetting_an_aim_leaves_the_other_one_that_is_set() -> None:
+    state = new_state(PRIVACY).set(PRIVACY, "max_error", "3").reset(PRIVACY, "max_relative_error")
+    assert state.now.show("max_error") == "3"

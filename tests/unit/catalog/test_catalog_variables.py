@@ -21,7 +21,8 @@ from dpsql.errors import InvalidParameter
 def test_what_is_set_is_shown(name: str, value: str, shown: str) -> None:
     variables = Variables().set(name, value)
     assert variables.show(name.upper()) == shown
-    assert variables.reset(name) == variables.reset(None) == Variables()
+    assert variables.reset(name, Variables()) == Variables()
+    assert variables.reset(name, variables) == Variables().reset(name, variables) == variables
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,20 @@ def test_settings(folder, settings, name, value):
         assert setting(connection, name) == value
 
 
+@pytest.mark.parametrize("back", ["RESET epsilon", "RESET ALL", "SET epsilon TO DEFAULT", "DISCARD ALL"])
+@pytest.mark.parametrize("by", ["argument", "url"])
+def test_no_reset_goes_below_what_was_opened(folder, back, by):
+    """Who opens with a small epsilon is never charged the schema's unasked."""
+    url = f"dpsql:///{folder}/clinic.yaml?user=ana" + ("&epsilon=0.125" if by == "url" else "")
+    with dpsql.connect(url, **({"epsilon": 0.125} if by == "argument" else {})) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SET epsilon = 2")
+        cursor.execute(back)
+        assert setting(connection, "epsilon") == "0.125"
+        answer = connection.sql("SELECT COUNT(*) FROM visits")
+        assert 0 < answer.loss.epsilon <= Fraction(126, 1000)
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"epsilon": 0}, {"epsilon": "nan"}, {"epsilon": "1; RESET ALL"}, {"epsilon": "1' OR '1"}, {"delta": 1},
