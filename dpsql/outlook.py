@@ -13,7 +13,7 @@ from pathlib import Path
 from dpsql import pins
 from dpsql.catalog.names import NamedTable, named_tables
 from dpsql.errors import Error
-from dpsql.ledger.base import Balance
+from dpsql.ledger.base import Account, Balance
 from dpsql.payers import account_of, ledger_of
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
@@ -32,20 +32,20 @@ class Outlook:
 def look(path: str | Path, user: str | None) -> Outlook | None:
     """None where opening has more to do than to open what was registered, or will refuse to: it tells the reason."""
     schema = load_schema(path)
-    account_of(schema, user)  # who is no analyst is refused here
+    account = account_of(schema, user)  # who is no analyst is refused here, before anything is opened for them
     try:
-        return _look(schema, user)
+        return _look(schema, user, account)
     except Error:
         return None
 
 
-def _look(schema: Schema, user: str | None) -> Outlook | None:
+def _look(schema: Schema, user: str | None, account: Account) -> Outlook | None:
     ledger = ledger_of(schema, make=False)
     try:
         current = ledger.current_version()
         if current is None:
             return None
         pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
-        return Outlook(user, schema.database, named_tables(schema), ledger.balance(account_of(schema, user)))
+        return Outlook(user, schema.database, named_tables(schema), ledger.balance(account))
     finally:
         ledger.close()

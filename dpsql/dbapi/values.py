@@ -63,6 +63,8 @@ class TypeCode:
 
         code == "BIGINT", code == "int8", code == dpsql.NUMBER
 
+    Its hash is that of one of them, str(code): by the others it is not found in a dict or a set.
+
     `type` is None where dpsql has no such type, as for lists; `spelling` is DuckDB's word for it then.
     """
 

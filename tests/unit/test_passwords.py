@@ -52,6 +52,27 @@ def test_saslprep(password: str, is_: str) -> None:
     assert prepared(password) == is_
 
 
+# RFC 3454, 6: text with letters from right to left begins and ends with one, and has none from left to right. What
+# keeps to it loses its soft hyphen (U+00AD), and U+00AA becomes "a"; what does not stays as it is.
+RIGHT_TO_LEFT = {
+    "\u0627\u00ad1\u0628": "\u06271\u0628",
+    "\u0627\u00ad\u0628": "\u0627\u0628",
+    "\u0627\u00ad": "\u0627",
+    "x\u00ad1": "x1",
+    "\u0627\u00ad1": None,
+    "1\u00ad\u0627": None,
+    "1\u00ad\u06272": None,
+    "\u0627\u00aa\u0627": None,
+    "\u0627\u00aa": None,
+    "\u00ad\u0627x\u0627": None,
+}
+
+
+@pytest.mark.parametrize("password", RIGHT_TO_LEFT)
+def test_saslprep_of_text_from_right_to_left(password: str) -> None:
+    assert prepared(password) == (RIGHT_TO_LEFT[password] or password)
+
+
 ROLE = "asked_for_a_password"
 
 
@@ -74,8 +95,9 @@ def asking(postgres: Server) -> Server:
 
 @pytest.mark.parametrize(
     "password",
-    ["pencil", "with space", "I\u00adX", "\u2168\u00aa", "schlüssel", "\U0001f511", "quote'\"\\$%", "x" * 200],
-)
+    ["pencil", "with space", "I\u00adX", "\u2168\u00aa", "schlüssel", "\U0001f511", "quote'\"\\$%", "x" * 200,
+     *RIGHT_TO_LEFT],
+)  # fmt: skip
 def test_a_real_server_lets_in_who_knows_the_password(asking: Server, password: str) -> None:
     kept = verifier(password, b"\x00\xff" * 8)
     asking.execute(f"DROP ROLE IF EXISTS {ROLE}")

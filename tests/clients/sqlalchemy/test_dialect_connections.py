@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, NullPool, StaticPool, create_engine, event, exc, func, select, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.pool import PoolResetState
 
 import dpsql
 from dpsql.errors import InterfaceError, StaleData
 from dpsql.sqlalchemy import DpsqlDialect, told
+from dpsql.sqlalchemy.pool import _reset
 
 
 def shown(engine: Engine, name: str) -> str:
@@ -260,3 +263,21 @@ def test_the_folder_is_not_read_beside_the_schema(clinic: Path) -> None:
     with pytest.raises(exc.DBAPIError) as caught:
         create_engine(f"dpsql:///{clinic.parent / 'data' / 'wards.csv'}").connect()
     assert "cardiology" not in str(caught.value)
+
+
+def test_a_connection_that_is_to_end_is_not_asked_again() -> None:
+    """SQLAlchemy says so where no one may wait for it, as when it is collected in an event loop."""
+
+    class Gone:
+        closed = False
+
+        def cursor(self) -> Any:
+            raise AssertionError("it was used")
+
+    ending = PoolResetState(transaction_was_reset=False, terminate_only=True, asyncio_safe=False)
+    used_again = PoolResetState(transaction_was_reset=False, terminate_only=False, asyncio_safe=True)
+    gone: Any = Gone()
+    entry: Any = SimpleNamespace(info={})
+    _reset(gone, entry, ending)
+    with pytest.raises(AssertionError, match="it was used"):
+        _reset(gone, entry, used_again)

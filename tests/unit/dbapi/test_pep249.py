@@ -295,6 +295,13 @@ def test_decimals_of_other_digits_are_other_types(cursor):
     assert one != two and one == "decimal" and two == "decimal" and one != "DECIMAL(5,1)"
 
 
+def test_a_type_code_is_found_in_a_dict_by_its_own_name(cursor):
+    """It has the hash of one of its names: docs/python.md says how to ask by the others."""
+    ((_, code, *_),) = cursor.execute("SELECT 1::BIGINT AS x").description
+    assert {code: 1}[code] == {"bigint": 1}[code] == {"bigint": 1}[str(code)] == 1 and hash(code) == hash("bigint")
+    assert code == "int8" and next(value for name, value in {"int8": 1}.items() if code == name) == 1
+
+
 def test_type_objects_are_told_apart():
     assert len(set(OBJECTS)) == 5 and dpsql.STRING != dpsql.NUMBER and dpsql.STRING != "text"
     assert repr(dpsql.NUMBER) == "dpsql.NUMBER"

@@ -175,6 +175,7 @@ def test_noise_is_the_interval_that_analysts_are_told(tmp_path: Path, delta: str
         half = asked.noise * abs(asked.truth)
         with dpsql.connect(path) as connection:
             ((bar,),) = connection.cursor().execute(sql).errors
+        assert bar is not None
         assert half == pytest.approx((bar.high - bar.low) / 2) == pytest.approx(factor * bar.stderr, rel=0.02)
         again = tmp_path / "again.yaml"
         again.write_text(path.read_text().replace("query: {epsilon: 0.5", f"query: {{epsilon: {asked.epsilon:.9g}"))

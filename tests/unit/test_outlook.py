@@ -1,0 +1,52 @@
+"""What is shown before the data is opened: who is no analyst is refused before that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dpsql
+from dpsql import outlook
+from dpsql.errors import AccessDenied
+from dpsql.outlook import look
+
+SCHEMA = """
+dpsql: 1
+ledger: sqlite:///people.ledger
+privacy: {unit: people.id, budget: {epsilon: 8, delta: 1e-6}}
+analysts:
+  ana: {budget: {epsilon: 2, delta: 1e-7}}
+  bob: {budget: {epsilon: 3, delta: 1e-7}}
+tables:
+  people: {source: people.csv, unit: id, unique: [id], columns: {id: {type: bigint}}}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text("id\n1\n2\n")
+    (tmp_path / "people.yaml").write_text(SCHEMA)
+    return tmp_path / "people.yaml"
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["registered", "new"])
+@pytest.mark.parametrize("user", [None, "eve", "dataset"])
+def test_who_is_no_analyst_is_refused_at_once(
+    path: Path, user: str | None, opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if opened:
+        dpsql.connect(path, user="ana").close()
+    monkeypatch.setattr(outlook, "ledger_of", lambda *_, **__: pytest.fail("the ledger was opened for a stranger"))
+    with pytest.raises(AccessDenied):
+        look(path, user)
+
+
+def test_the_balance_is_that_of_who_asks(path: Path) -> None:
+    assert look(path, "ana") is None, "nothing is registered yet"
+    assert not list(path.parent.glob("*.ledger*")), "and no ledger was made"
+    with dpsql.connect(path, user="bob") as bob, dpsql.connect(path, user="ana") as ana:
+        ana.cursor().execute("SELECT COUNT(*) FROM people")
+        for connection, name, charges in ((ana, "ana", 1), (bob, "bob", 0)):
+            shown = look(path, name)
+            assert shown is not None and shown.balance == connection.budget() and shown.balance.charges == charges
