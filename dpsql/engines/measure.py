@@ -7,12 +7,12 @@ schema (a bound, a list of values) is not private, and whoever proposes it says 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.engines.duckdb import identifier, literal, relation, spelling
-from dpsql.engines.owner import sanitised
+from dpsql.engines.owner import as_written, sanitised
 from dpsql.schema.domain import EPOCH
-from dpsql.schema.model import Column, ForeignUnit, OwnUnit, Schema, Source, Table
+from dpsql.schema.model import Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table
 from dpsql.types import Kind, Type
 
 Ask = Callable[[str], list[tuple[object, ...]]]
@@ -44,6 +44,13 @@ class ColumnFacts:
     largest: float | None = None
     longest: int | None = None
     cents: int = 0  # of a float, values that are whole hundredths
+    commas: int = 0  # of a number in a text file, fields such as 1,5
+    day_first: int = 0  # of a time in a text file, fields such as 24.12.2023
+
+    @property
+    def unfit(self) -> int:
+        """Fields that hold something, but no value of the type."""
+        return self.present - self.fit - self.too_long
 
 
 def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
@@ -57,6 +64,40 @@ def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[i
         for column in part:
             found[column.name] = _facts([next(values) for _ in _figures(column)])
     return rows, found
+
+
+COMMA = "[+-]?[0-9][0-9. ]*,[0-9]+"
+DAY_FIRST = "[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}.*"
+
+
+def with_fields(
+    ask: Ask, files: Files, columns: Sequence[Column], facts: Mapping[str, ColumnFacts]
+) -> dict[str, ColumnFacts]:
+    """The facts of text files, whose copy has NULL both for what is empty and for what is no value of the type.
+
+    The fields are counted as they are written, in a scan of their own; one of blanks alone is empty.
+    """
+    found = dict(facts)
+    for start in range(0, len(columns), AT_ONCE):
+        part = [column for column in columns[start : start + AT_ONCE] if column.type.kind is not Kind.TEXT]
+        asked = [figure for column in part for figure in _field_figures(column)]
+        if not asked:
+            continue
+        (row,) = ask(f"SELECT {', '.join(asked)} FROM {as_written(files, columns)}")
+        values = (_whole(value) for value in row)
+        for column in part:
+            known = found[column.name]
+            present, commas, day_first = next(values), next(values), next(values)
+            # Not below what the copy has: the files may have changed since.
+            found[column.name] = replace(known, present=max(present, known.present), commas=commas, day_first=day_first)
+    return found
+
+
+def _field_figures(column: Column) -> tuple[str, str, str]:
+    field = f"trim({identifier(column.name)})"
+    commas = f"count_if(regexp_full_match({field}, {literal(COMMA)}))" if column.type.is_number else "0"
+    dates = f"count_if(regexp_full_match({field}, {literal(DAY_FIRST)}))" if column.type.is_time else "0"
+    return f"count_if({field} <> '')", commas, dates
 
 
 def _figures(column: Column) -> list[str]:

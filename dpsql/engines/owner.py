@@ -221,6 +221,13 @@ def _text(path: str, files: Files, columns: Sequence[Column]) -> str:
     return f"read_csv({literal(path)}, auto_detect = false, {options}, columns = {_varchar(names)})"
 
 
+def as_written(files: Files, columns: Sequence[Column]) -> str:
+    """Text files in FROM, with the fields of all declared columns as they stand there."""
+    names = ", ".join(identifier(column.name) for column in columns)
+    parts = (f"SELECT {names} FROM {_text(path, files, columns)}" for path in files.patterns)
+    return f"({' UNION ALL '.join(parts)})"
+
+
 def _varchar(names: Sequence[str]) -> str:
     return "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names) + "}"
 

@@ -28,6 +28,8 @@ GROUPS = 10
 """And the keys of a unit."""
 A_FEW, MANY = 0.01, 0.1
 """Shares of rows: above A_FEW a better setting is proposed, above MANY it should be mended."""
+MOST = 0.5
+"""Of a column's values: above it they are of another type than is declared."""
 NOISY = 0.5
 """Noise of 95 % of all answers, as a share: above it, an answer tells hardly more than its size."""
 WIDER = 3
@@ -101,9 +103,6 @@ def of_columns(
     for column in table.columns:
         known = facts[column.name]
         where = f"tables.{table.name}.{column.name}"
-        unfit = known.present - known.fit - known.too_long
-        if rows and unfit / rows > A_FEW:
-            yield Finding(_level(unfit / rows), where, f"{_percent(unfit / rows)} of the rows hold no {column.type}")
         if column.name in ids or not known.fit:
             continue
         if column.domain.values is not None:
@@ -112,6 +111,29 @@ def of_columns(
             yield from _of_numbers(column, known, where)
         elif column.type.kind is Kind.TEXT:
             yield from _of_text(table, column, known, rows, where, values_of)
+
+
+def of_fields(schema: Schema, table: Table, facts: Mapping[str, ColumnFacts], rows: int) -> Iterator[Finding]:
+    """What cannot be read counts as NULL: the owner would hear of it from nobody."""
+    ids = schema.id_columns(table)
+    for column in table.columns:
+        known = facts[column.name]
+        where = f"tables.{table.name}.{column.name}"
+        if known.unfit:
+            share, most = known.unfit / rows, known.unfit > MOST * known.present
+            what = f"{_percent(share)} of the rows hold no {column.type}" + (", most that are not NULL" if most else "")
+            level = Level.MEND if most else _level(share)
+            yield Finding(level, where, what + _why(column, known, column.name in ids))
+        elif rows and not known.present:
+            yield Finding(Level.MEND, where, "is NULL in all rows: leave it out, or look at the source")
+
+
+def _why(column: Column, known: ColumnFacts, is_id: bool) -> str:
+    if known.commas:
+        return f"; {_count(known.commas)} have a comma: numbers are read with a point, such as 1.5"
+    if known.day_first:
+        return f"; {_count(known.day_first)} begin with a day or month: times are read as 2023-12-24"
+    return "; an id is read only as its type prints it, so 007 is no number" if is_id and column.type.is_number else ""
 
 
 def _level(share: float) -> Level:

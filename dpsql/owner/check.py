@@ -17,6 +17,7 @@ from dpsql.engines.measure import (
     orphans,
     rows_per_unit,
     true_figures,
+    with_fields,
 )
 from dpsql.engines.owner import DuckDBOwner
 from dpsql.errors import Error, InterfaceError
@@ -151,10 +152,14 @@ class _Look:
 
     def table(self, table: Table) -> tuple[TableReport, list[Finding]]:
         rows, facts = column_facts(self.owner.ask, self.relations[table.name], table.columns)
-        columns = tuple(_column(self.schema, column, facts[column.name], rows) for column in table.columns)
-        advised = list(advice.of_columns(self.schema, table, facts, rows, self._values))
+        source = expand_table(table)
+        if isinstance(source, Files) and source.format != "parquet":
+            facts = with_fields(self.owner.ask, source, table.columns, facts)
+        columns = tuple(_column(column, facts[column.name], rows) for column in table.columns)
+        advised = list(advice.of_fields(self.schema, table, facts, rows))
         if table.unit is None:
-            return TableReport(table.name, rows, None, 0, 0, columns), []
+            return TableReport(table.name, rows, None, 0, 0, columns), advised
+        advised += advice.of_columns(self.schema, table, facts, rows, self._values)
         histogram = rows_per_unit(self.owner.ask, self.schema, table, self.relations)
         held = sum(number * count for number, count in histogram.items())
         questions = tuple(answer_question(self.session, one, self._truth(table)) for one in typical(self.schema, table))
@@ -221,7 +226,7 @@ class _Look:
         return KeyReport(key.name, len(true), len(shown), hidden / rows if rows else 0.0, needed, over)
 
 
-def _column(schema: Schema, column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
+def _column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
     def share(count: int) -> float:
         return count / rows if rows else 0.0
 
@@ -230,7 +235,7 @@ def _column(schema: Schema, column: Column, facts: ColumnFacts, rows: int) -> Co
         type=str(column.type),
         declared=_declared(column),
         null=share(rows - facts.present),
-        unfit=share(facts.present - facts.fit - facts.too_long),
+        unfit=share(facts.unfit),
         below=share(facts.below),
         above=share(facts.above),
         unlisted=share(facts.unlisted),

@@ -1,0 +1,116 @@
+"""`dpsql check` says what would spoil answers without an error: fields that are no values, a key not declared."""
+
+import pytest
+
+from dpsql.owner.check import check_schema
+from dpsql.owner.report import Level
+
+SCHEMA = """
+dpsql: 1
+privacy:
+  unit: people.person_id
+  budget: {epsilon: 4, delta: 1e-9}
+  query: {epsilon: 1, delta: 1e-10}
+  contributions: {rows: 20, groups: 10}
+tables:
+  people:
+    source: people.csv
+    unit: person_id
+    columns:
+      person_id: {type: bigint}
+      cost: {type: double, bounds: [0, 500]}
+      born: {type: date}
+      children: {type: integer, bounds: [0, 10]}
+"""
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Writes the file of so many rows, each as `row` makes it of its number, and the schema beside it."""
+
+    def write(row, n=400, schema=SCHEMA):
+        header = "person_id,cost,born,children\n"
+        (tmp_path / "people.csv").write_text(header + "".join(f"{row(i)}\n" for i in range(n)))
+        (tmp_path / "people.yaml").write_text(schema)
+        return tmp_path / "people.yaml"
+
+    return write
+
+
+def column(report, name):
+    return next(one for table in report.tables for one in table.columns if one.name == name)
+
+
+def told(report, where):
+    return [(one.level, one.what) for one in report.findings if one.where == where]
+
+
+# --- fields that cannot be read --------------------------------------------------------------------------------------
+
+
+def test_numbers_with_a_comma_are_to_mend(run, people):
+    path = people(lambda i: f'{i},"{i},5",2020-01-01,1')
+    report = check_schema(path)
+    assert (column(report, "cost").unfit, column(report, "cost").null) == (1, 0)
+    ((level, what),) = told(report, "tables.people.cost")
+    assert level is Level.MEND and "no double" in what and "comma" in what
+    ran = run("check", str(path))
+    assert ran.code == 3 and "All is well" not in ran.out
+
+
+def test_dates_of_another_form_are_to_mend(people):
+    report = check_schema(people(lambda i: f"{i},1.5,{1 + i % 28}.12.2023,1"))
+    assert column(report, "born").unfit == 1
+    assert [level for level, what in told(report, "tables.people.born") if "2023-12-24" in what] == [Level.MEND]
+
+
+@pytest.mark.parametrize(("every", "level"), [(100, Level.BETTER), (5, Level.MEND)])
+def test_words_among_numbers_are_told_by_their_share(people, every, level):
+    report = check_schema(people(lambda i: f"{i},1.5,2020-01-01,{'unknown' if i % every == 0 else 2}"))
+    assert column(report, "children").unfit == pytest.approx(1 / every) and column(report, "children").null == 0
+    assert [found for found, what in told(report, "tables.people.children") if "no integer" in what] == [level]
+
+
+def test_most_of_the_few_values_that_there_are_may_be_unfit(people):
+    """A share of the values, not of the rows."""
+    report = check_schema(people(lambda i: f"{i},1.5,2020-01-01,{'n.a.' if i % 20 == 0 else ''}"))
+    assert (column(report, "children").null, column(report, "children").unfit) == (0.95, 0.05)
+    assert told(report, "tables.people.children")[0][0] is Level.MEND
+
+
+def test_empty_fields_are_null_and_no_fault(people):
+    report = check_schema(people(lambda i: f"{i},{'  ' if i % 2 else 1.5},2020-01-01,{'' if i % 2 else 2}"))
+    for name in ("cost", "children"):
+        assert (column(report, name).null, column(report, name).unfit) == (0.5, 0)
+        assert not any("hold no" in what for _, what in told(report, f"tables.people.{name}"))
+
+
+def test_a_column_without_any_value_is_to_mend(people):
+    report = check_schema(people(lambda i: f"{i},1.5,,2"))
+    assert column(report, "born").null == 1
+    ((level, what),) = told(report, "tables.people.born")
+    assert level is Level.MEND and "NULL in all rows" in what
+
+
+def test_ids_that_are_not_as_they_print_are_told(people):
+    report = check_schema(people(lambda i: f"{i:04},1.5,2020-01-01,2"))
+    assert column(report, "person_id").unfit == 1 and told(report, "tables.people.person_id")[0][0] is Level.MEND
+
+
+def test_columns_of_a_public_table_are_looked_at_too(people):
+    public = SCHEMA + "  prices:\n    public: true\n    source: prices.csv\n    columns: {price: {type: double}}\n"
+    path = people(lambda i: f"{i},1.5,2020-01-01,2", schema=public)
+    (path.parent / "prices.csv").write_text('price\n"1,5"\n"2,5"\n')
+    assert told(check_schema(path), "tables.prices.price")[0][0] is Level.MEND
+
+
+def test_files_without_a_header_and_files_of_json_are_looked_at(people):
+    path = people(str, schema=SCHEMA.replace("people.csv", "{path: a.csv, header: false}"))
+    (path.parent / "a.csv").write_text('1,"1,5",2020-01-01,2\n2,"1,5",,x\n')
+    report = check_schema(path)
+    assert [column(report, name).unfit for name in ("person_id", "cost", "born", "children")] == [0, 1, 0, 0.5]
+    path.write_text(SCHEMA.replace("people.csv", "a.json"))
+    rows = '[{"person_id": 1, "cost": "1,5", "born": null, "children": 2}, {"person_id": 2, "children": "x"}]'
+    (path.parent / "a.json").write_text(rows)
+    report = check_schema(path)
+    assert [column(report, name).unfit for name in ("person_id", "cost", "born", "children")] == [0, 0.5, 0, 0.5]
