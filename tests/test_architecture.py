@@ -14,7 +14,7 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "span", "types", "figures", "private_files"}
+FLOOR = {"about", "errors", "span", "types", "figures", "private_files", "quoting"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "errors": {"span", "figures"},
@@ -22,6 +22,7 @@ EDGES: dict[str, set[str]] = {
     "figures": set(),
     "private_files": {"errors"},
     "types": set(),
+    "quoting": set(),
     "exact": set(),
     "passwords": set(),
     "privacy": {"exact"},  # has never heard of SQL or schemas

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,6 +12,7 @@ from dpsql.engines.measure import TrueFigures
 from dpsql.errors import Error
 from dpsql.owner.report import QuestionReport
 from dpsql.privacy.mechanisms import interval_factor
+from dpsql.quoting import quoted
 from dpsql.schema.model import Column, Schema, Table
 from dpsql.session import Answer, Session
 from dpsql.types import Kind
@@ -21,20 +21,6 @@ MOST_SUMS, MOST_KEYS, MOST_UNDECLARED = 3, 2, 4
 """Columns of a table that are asked about."""
 GOOD = Fraction(1, 20)
 """The error that an epsilon is told for."""
-_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
-_RESERVED = {
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "at", "authorization", "between", "binary",
-    "both", "by", "case", "cast", "check", "collate", "column", "constraint", "create", "cross", "current_date",
-    "current_role", "current_time", "current_timestamp", "current_user", "date", "day", "default", "deferrable",
-    "desc", "distinct", "do", "else", "end", "except", "exists", "false", "fetch", "filter", "for", "foreign",
-    "freeze", "from", "full", "glob", "grant", "group", "having", "hour", "ilike", "in", "initially", "inner",
-    "intersect", "interval", "into", "is", "isnull", "join", "key", "lateral", "leading", "left", "like", "limit",
-    "localtime", "localtimestamp", "map", "minute", "month", "natural", "not", "notnull", "null", "number",
-    "offset", "on", "only", "or", "order", "outer", "over", "overlaps", "placing", "primary", "qualify", "range",
-    "references", "returning", "right", "row", "rows", "second", "select", "session_user", "similar", "some",
-    "struct", "table", "tablesample", "then", "time", "timestamp", "to", "trailing", "true", "type", "union",
-    "unique", "unnest", "user", "using", "value", "values", "view", "when", "where", "window", "with", "year",
-}  # fmt: skip
 
 Truth = Callable[[Column | None, Column | None], list[TrueFigures]]
 
@@ -47,15 +33,6 @@ class Question:
     measure: str
     key: Column | None = None
     value: Column | None = None
-
-
-def name_text(name: str) -> str:
-    """
-    >>> print(name_text("ward"), name_text("user"), name_text('My "Ward"'))
-    ward "user" "My ""Ward\"""
-    """
-    simple = _SIMPLE.fullmatch(name) and name not in _RESERVED
-    return name if simple else '"' + name.replace('"', '""') + '"'
 
 
 def summed(schema: Schema, table: Table) -> list[Column]:
@@ -77,18 +54,18 @@ def undeclared_keys(schema: Schema, table: Table) -> list[Column]:
 
 
 def typical(schema: Schema, table: Table) -> Iterator[Question]:
-    name = name_text(table.name)
+    name = quoted(table.name)
     sums = summed(schema, table)[:MOST_SUMS]
     keys = declared_keys(schema, table)[:MOST_KEYS]
     yield Question(f"SELECT COUNT(*) FROM {name}", "count")
     for column in sums:
-        yield Question(f"SELECT SUM({name_text(column.name)}) FROM {name}", "sum", value=column)
-        yield Question(f"SELECT AVG({name_text(column.name)}) FROM {name}", "mean", value=column)
+        yield Question(f"SELECT SUM({quoted(column.name)}) FROM {name}", "sum", value=column)
+        yield Question(f"SELECT AVG({quoted(column.name)}) FROM {name}", "mean", value=column)
     for key in keys:
-        by = name_text(key.name)
+        by = quoted(key.name)
         yield Question(f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}", "count", key)
     if keys and sums:
-        by, value = name_text(keys[0].name), name_text(sums[0].name)
+        by, value = quoted(keys[0].name), quoted(sums[0].name)
         yield Question(f"SELECT {by}, AVG({value}) FROM {name} GROUP BY {by}", "mean", keys[0], sums[0])
 
 
@@ -163,7 +140,7 @@ def _epsilon(session: Session, question: Question, true: float, noise: float) ->
 
 def hidden_groups(session: Session, table: Table, key: Column) -> tuple[set[str | None], int | None]:
     """The groups of an undeclared key that would show without noise, and the units that one needs."""
-    by, name = name_text(key.name), name_text(table.name)
+    by, name = quoted(key.name), quoted(table.name)
     sql = f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}"
     needed = session.explain(sql).releases[0].units_to_appear
     return {_text(row[0]) for row in session.execute(sql).rows}, needed

@@ -20,12 +20,12 @@ from dpsql.repl.scope import (
     path_to,
     sources_of,
 )
-from dpsql.repl.words import RESERVED
+from dpsql.repl.words import GRAMMAR
 
 _VALUES = frozenset(
     {"null", "true", "false", "end", "current_date", "current_timestamp", "asc", "desc", "all", "unknown"}
 )
-_BEFORE_VALUES = (RESERVED | {"by", "recursive", "escape"}) - _VALUES
+_BEFORE_VALUES = (GRAMMAR | {"by", "recursive", "escape"}) - _VALUES
 _COMPARES = frozenset({"=", "<>", "!=", "<", ">", "<=", ">=", "like", "ilike"})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpsql.repl.naming import quoted
+from dpsql.quoting import quoted
 from dpsql.repl.scope import Source
 
 

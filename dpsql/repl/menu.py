@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dpsql.quoting import quoted
 from dpsql.repl.matching import rank
-from dpsql.repl.naming import quoted
 
 MOST = 200
 KINDS = ("join", "value", "column", "alias", "table", "setting", "command", "path", "function", "keyword")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpsql.repl.words import RESERVED
-
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
     from dpsql.session import NamedColumn, NamedFunction, NamedSetting, NamedTable
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*", re.ASCII)
 MOST_PATHS = 200
 
 
@@ -60,17 +56,6 @@ def list_paths(typed: str) -> list[str]:
         return []
     seen = sorted(name for name in found if begun or not name.startswith("."))
     return [os.path.join(folder, name) for name in seen[:MOST_PATHS]]
-
-
-def quoted(name: str, always: bool = False) -> str:
-    """The name as it is written in a statement.
-
-    >>> quoted("ward"), quoted("number of visits"), quoted("order")
-    ('ward', '"number of visits"', '"order"')
-    """
-    if not always and _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def unquoted(written: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.repl.lex import Kind, Token
 from dpsql.repl.naming import Names, unquoted
-from dpsql.repl.words import RESERVED
+from dpsql.repl.words import GRAMMAR
 
 if TYPE_CHECKING:
     from dpsql.session import NamedColumn, NamedTable
@@ -225,7 +225,7 @@ def _alias(query: Group, place: int) -> tuple[str, int]:
 def _is_name(item: Token | Group) -> bool:
     if isinstance(item, Group):
         return False
-    return item.kind is Kind.QUOTED or (item.kind is Kind.WORD and item.text.lower() not in RESERVED)
+    return item.kind is Kind.QUOTED or (item.kind is Kind.WORD and item.text.lower() not in GRAMMAR)
 
 
 def _word(item: Token | Group) -> str:

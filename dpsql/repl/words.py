@@ -42,7 +42,7 @@ KEYWORDS = frozenset(
      "date", "timestamp", "interval"}  # fmt: skip
 """Those that are seldom a column's name."""
 
-RESERVED = frozenset(
+GRAMMAR = frozenset(
     {"all", "and", "any", "as", "asc", "between", "case", "cast", "cross", "cube", "current_date", "current_timestamp",
      "desc", "distinct", "else", "end", "except", "exists", "extract", "false", "fetch", "from", "full", "group",
      "grouping", "having", "in", "inner", "intersect", "interval", "is", "join", "lateral", "left", "like", "ilike",
@@ -50,7 +50,7 @@ RESERVED = frozenset(
      "right", "rollback", "rollup", "select", "set", "similar", "some", "then", "to", "true", "union", "unpivot",
      "using", "values", "when", "where", "window", "with", "within"}
 )  # fmt: skip
-"""Words that a name may not be without quotes; or that read badly as one."""
+"""Words that, without quotes, are no alias of what stands before them. What a name must be quoted for: `quoting`."""
 
 LIKE_FUNCTIONS = frozenset({"left", "right", "extract", "cast", "exclude", "replace"})
 """Words that are functions where a parenthesis follows."""
