@@ -68,6 +68,8 @@ class Error(Exception):
         self.span = span
         self.sqlstate = sqlstate or self.default_sqlstate
         self.statement: str | None = None
+        self.place: str | None = None
+        """Where the statement stands, if it stands in a file: its name and line."""
         self.charge = NOTHING
         """What the statement had been charged when it failed: it stands, and asking again is free."""
 
@@ -77,9 +79,13 @@ class Error(Exception):
         return None if self.span is None else self.span.start + 1
 
     def __str__(self) -> str:
-        lines = [self.message]
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """For a screen of so many columns: the line that it points into is cut to what is around the caret."""
+        lines = [self.message if self.place is None else f"{self.place}: {self.message}"]
         if self.statement is not None and self.span is not None:
-            lines.append(caret(self.statement, self.span))
+            lines.append(caret(self.statement, self.span, width))
         if self.detail:
             lines.append(f"DETAIL:  {self.detail}")
         if self.hint:

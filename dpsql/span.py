@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LEAST = 20
+"""Columns of a line that are shown, however narrow the screen."""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -18,12 +21,30 @@ class Span:
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
-def caret(text: str, span: Span) -> str:
-    """The line that holds the span's start, with a caret below, as psql prints it."""
+def caret(text: str, span: Span, width: int | None = None) -> str:
+    """The line that holds the span's start, with a caret below, as psql prints it; cut to a width around the caret."""
     start = min(span.start, len(text))
     line_number = text.count("\n", 0, start) + 1
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", start)
     line = text[line_start : line_end if line_end >= 0 else len(text)].replace("\t", " ")
-    prefix = f"LINE {line_number}: "
-    return f"{prefix}{line}\n{' ' * (len(prefix) + start - line_start)}^"
+    prefix, at = f"LINE {line_number}: ", start - line_start
+    room = None if width is None else max(_LEAST, width - len(prefix) - 1)
+    if room is not None and len(line) > room:
+        line, at = _window(line, at, room)
+    return f"{prefix}{line}\n{' ' * (len(prefix) + at)}^"
+
+
+def _window(line: str, at: int, room: int) -> tuple[str, int]:
+    """As much of the line as there is room for, with dots where it goes on; and where `at` stands in it.
+
+    >>> _window("SELECT a, b, c, d FROM somewhere", 13, 20)
+    ('...CT a, b, c, d ...', 14)
+    """
+    begin = max(0, min(at - room // 2, len(line) - room))
+    shown = list(line[begin : begin + room])
+    if begin > 0:
+        shown[:3] = "..."
+    if begin + room < len(line):
+        shown[-3:] = "..."
+    return "".join(shown), at - begin

@@ -30,9 +30,11 @@ class Screen:
         _write(self.out, text)
 
     def note(self, text: str) -> None:
+        self.out.flush()  # what was answered comes first, where both go to one place
         _write(self.err, shown_lines(text))
 
     def error(self, text: str) -> None:
+        self.out.flush()
         _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {shown_lines(text)}")
 
     def failed(self, error: Exception) -> None:
@@ -45,7 +47,7 @@ class Screen:
             if os.environ.get("DPSQL_DEBUG") == "1":
                 traceback.print_exception(error, file=self.err)
             return
-        self.error(str(error))
+        self.error(error.text(terminal_width(self.err)))
         if error.charge:
             self.note(f"charged: {error.charge}; asking again is free")
 

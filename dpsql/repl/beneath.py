@@ -7,31 +7,36 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dpsql.display.text import width_of
 from dpsql.errors import Error
-from dpsql.figures import short_up
+from dpsql.figures import short_left, short_up
 from dpsql.repl.show import left_text
 from dpsql.repl.statements import Statement, pieces
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
-    from dpsql.session import Explanation
+    from dpsql.session import Balance, Explanation
 
 QUIET = 0.25
 """Seconds without a key before the statement is looked at."""
 _SHOWN = 3
+MOST = 20
+"""Statements of one entry that are looked at."""
 
 
 class Beneath:
     """The last statement that was typed, explained on a thread of its own; `changed` is called when there is news."""
 
-    def __init__(self, connection: Callable[[], Connection], left: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: Callable[[], Connection], left: tuple[str, str] | None, changed: Callable[[], None]
+    ) -> None:
         self._connection = connection
         self._changed = changed
-        self._left = left
+        self._left = left  # in full, and short
         self._next = ""
         self._wanted: str | None = None
         self._typed_at = 0.0
@@ -57,12 +62,18 @@ class Beneath:
     def asked(self) -> None:
         """A statement was asked: what is left may be less."""
         with self._news:
-            self._left = ""
+            self._left = None
             self._wanted = ""
             self._news.notify()
 
-    def text(self) -> str:
-        return " · ".join(part for part in (self._left, self._next) if part)
+    def text(self, width: int = 10**6) -> str:
+        """What fits in so many columns, whole: no figure is cut, and what comes next goes last."""
+        whole, short = self._left or ("", "")
+        for parts in ((whole, self._next), (short, self._next), (self._next,), (short,)):
+            line = " · ".join(part for part in parts if part)
+            if line and width_of(line) <= width:
+                return line
+        return ""
 
     def _work(self) -> None:
         while True:
@@ -74,28 +85,43 @@ class Beneath:
                     return
                 text, self._wanted = self._wanted or "", None
             if not self._left:
-                self._left = f"left of {self._tell_left()}"
+                self._left = self._tell_left()
             self._next = self._tell_next(text)
             self._changed()
 
     def _due(self) -> bool:
         return self._wanted is not None and time.monotonic() - self._typed_at >= QUIET
 
-    def _tell_left(self) -> str:
+    def _tell_left(self) -> tuple[str, str]:
         try:
             connection = self._connection()
-            return left_text(connection.user, connection.budget())
+            return lefts(connection.user, connection.budget())
         except Error:
-            return "what is left cannot be told now"
+            return "what is left cannot be told now", ""
 
     def _tell_next(self, text: str) -> str:
-        sql = next((piece.sql for piece in pieces(text) if isinstance(piece, Statement)), "")
-        if not sql:
+        statements = [piece.sql for piece in pieces(text) if isinstance(piece, Statement) and piece.sql]
+        if not statements:
             return ""
         try:
-            return next_text(self._connection().explain(sql))
+            explained = [self._connection().explain(sql) for sql in statements[:MOST]]
         except Error:
             return ""
+        return next_text(explained[0]) if len(statements) == 1 else all_text(explained, len(statements))
+
+
+def lefts(user: str | None, balance: Balance) -> tuple[str, str]:
+    """What is left, in full and short."""
+    part = short_left(100 * balance.fraction_left, Fraction(100))
+    return f"left of {left_text(user, balance)}", f"{part} % left"
+
+
+def all_text(explained: Sequence[Explanation], count: int) -> str:
+    """Of several statements: each is charged, one after the other."""
+    due = [one.epsilon for one in explained if not (one.paid and all(one.paid))]
+    more = " and more" if count > len(explained) or any(one.undecided for one in explained) else ""
+    price = f"epsilon {short_up(sum(due, Fraction(0)))}{more} in all" if any(due) or more else "free"
+    return f"next: {count} statements, {price}"
 
 
 def next_text(explained: Explanation) -> str:

@@ -53,6 +53,8 @@ COMMANDS = (
     Command("q", "", "leave; Ctrl-D does it too", "Others"),
 )  # fmt: skip
 BY_NAME = {command.name: command for command in COMMANDS}
+WORDS = {"exit": "\\q", "quit": "\\q", "help": "\\?"}
+"""What people type alone on a line, and mean a command."""
 _ALSO = {"h": "?", "help": "?", "quit": "q", "exit": "q", "include": "i", "out": "o", "edit": "e", "z": "conninfo"}
 
 

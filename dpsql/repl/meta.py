@@ -97,7 +97,7 @@ def include(shell: Shell, argument: str) -> None:
         raise InterfaceError("files ask for the statements of files, too deep")
     shell.depth += 1
     try:
-        shell.feed(text)
+        shell.feed(text, argument)
         shell.finish()
     finally:
         shell.depth -= 1
@@ -165,7 +165,7 @@ def chart(shell: Shell, argument: str) -> None:
 
 
 def receipts(shell: Shell, argument: str) -> None:
-    shell.print_lines(list(_last(shell).receipts))
+    shell.print_lines(list(_last(shell).receipts) or ["It read no private rows, so nothing was paid for."])
 
 
 def expanded(shell: Shell, argument: str) -> None:
@@ -214,6 +214,9 @@ def views(shell: Shell, argument: str) -> None:
 
 def _list(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:
     found = [one for one in shell.connection.tables() if keep(one)]
+    if not found:
+        shell.note("There are none.")
+        return
     shell.print_lines(tables_listed(found, shell.view, _screen(shell)))
 
 
@@ -294,7 +297,7 @@ def history(shell: Shell, argument: str) -> None:
 
 
 def help_(shell: Shell, argument: str) -> None:
-    shell.print_lines(help_lines())
+    shell.print_lines(help_lines(), to_file=False)
 
 
 def leave(shell: Shell, argument: str) -> None:
@@ -316,6 +319,8 @@ def _screen(shell: Shell) -> Screen | None:
 
 def _file(argument: str, command: str) -> str:
     names = words_of(argument, command)
+    if argument.startswith("|"):
+        raise InvalidSyntax(f"{command} writes to a file, not to a program", hint="Write a pipe behind dpsql -c.")
     if len(names) != 1:
         raise InvalidSyntax(f"{command} takes the name of a file")
     return names[0]

@@ -12,13 +12,13 @@ from dpsql.about import VERSION
 from dpsql.dbapi.opening import Opening, open_soon
 from dpsql.display.screen import Screen
 from dpsql.errors import Error
-from dpsql.repl.beneath import Beneath
+from dpsql.repl.beneath import Beneath, lefts
+from dpsql.repl.commands import WORDS
 from dpsql.repl.complete import names_of
 from dpsql.repl.given import read_statements, settings_of
 from dpsql.repl.meta import Leave, read_threshold
 from dpsql.repl.prompt import ask_line, interrupt, make_prompt, open_history, refresh
 from dpsql.repl.shell import Shell
-from dpsql.repl.show import left_text
 from dpsql.repl.view import View
 
 
@@ -47,7 +47,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     except Leave:
         return 0
     finally:
-        shell.close()
+        shell.leave()
         opening.close()
     return 0
 
@@ -57,7 +57,8 @@ def _feed_all(shell: Shell, given: argparse.Namespace) -> None:
         shell.feed(text)
         shell.finish()
     if given.file:
-        shell.feed(sys.stdin.read() if given.file == "-" else read_statements(given.file))
+        text = sys.stdin.read() if given.file == "-" else read_statements(given.file)
+        shell.feed(text, None if given.file == "-" else given.file)
         shell.finish()
 
 
@@ -68,7 +69,7 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     """Until the person leaves; 1 where the data could not be opened."""
     history = open_history(keep)
     ahead = opening.outlook
-    left = "" if ahead is None else f"left of {left_text(ahead.user, ahead.balance)}"
+    left = None if ahead is None else lefts(ahead.user, ahead.balance)
     beneath = Beneath(opening.connection, left, lambda: refresh(session))
     session = make_prompt(cache(lambda: names_of(shell.connection)), beneath.text, beneath.typed, history)
     name = shell.connection.database if ahead is None else ahead.database
@@ -97,7 +98,7 @@ def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
     default, shell.typed = shell.typed, ""
     try:
         text = ask_line(session, name, default)
-        shell.feed(text)
+        shell.feed(WORDS.get(text.strip().rstrip(";").lower(), text))
         shell.finish()
     except KeyboardInterrupt:
         shell.pending = ""
@@ -120,5 +121,6 @@ def _ask(question: str) -> bool:
     """Yes is said in full or by its first letter; all else is no."""
     try:
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
+        print()
         return False

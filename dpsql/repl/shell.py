@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +16,7 @@ from dpsql.repl import meta
 from dpsql.repl.commands import BY_NAME, Typed, read_typed
 from dpsql.repl.pager import page
 from dpsql.repl.show import Shown, answer_lines, charge_lines, take
-from dpsql.repl.statements import Backslash, pieces
+from dpsql.repl.statements import Backslash, Statement, pieces
 from dpsql.repl.view import View
 from dpsql.repl.waiting import wait
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class Shell:
     """`connect` gives the open connection. `ask` puts a yes-or-no question to a person; None where there is no person.
 
-    `typed` is what stands in the prompt next; `pending` a statement that was begun and not ended.
+    `typed` is what stands in the prompt next; `pending` a statement that was begun and not ended, `behind` whether a
+    command came behind it, that did not ask it.
     """
 
     connect: Callable[[], Connection]
@@ -42,28 +44,47 @@ class Shell:
     file: TextIO | None = None
     typed: str = ""
     pending: str = ""
+    behind: bool = False
     depth: int = 0
 
     @property
     def connection(self) -> Connection:
         return self.connect()
 
-    def feed(self, text: str) -> None:
-        """Do all that the text says, in order; the first error ends it, and what comes after is not asked."""
+    def feed(self, text: str, file: str | None = None) -> None:
+        """Do all that the text says, in order; the first error ends it, and what comes after is not asked.
+
+        An error in a `file` tells the line of it.
+        """
         for piece in pieces(text):
-            if isinstance(piece, Backslash):
-                self._command(read_typed(piece.text))
-            elif piece.complete:
-                sql, self.pending = f"{self.pending}\n{piece.sql}".strip(), ""
-                if sql:
-                    self.execute(sql)
-            else:
-                self.pending = f"{self.pending}\n{piece.sql}".strip()
+            try:
+                self._do(piece)
+            except Error as error:
+                if file is not None and error.place is None:
+                    at = piece.start + (0 if error.span is None else error.span.start)
+                    error.place = f"{file}:{text.count(chr(10), 0, at) + 1}"
+                raise
+
+    def _do(self, piece: Statement | Backslash) -> None:
+        self.behind = isinstance(piece, Backslash)
+        if isinstance(piece, Backslash):
+            self._command(read_typed(piece.text))
+        elif piece.complete:
+            sql, self.pending = f"{self.pending}\n{piece.sql}".strip(), ""
+            if sql:
+                self.execute(sql)
+        else:
+            self.pending = f"{self.pending}\n{piece.sql}".strip()
 
     def finish(self) -> None:
-        """A last statement need not end in a semicolon."""
-        if sql := self._pending():
+        """A last statement need not end in a semicolon. One with a command behind it was not meant to be asked yet."""
+        sql = self._pending()
+        if sql and not self.behind:
             self.execute(sql)
+        elif sql and self.ask is not None:
+            self.typed = sql
+        elif sql:
+            self.note("not asked, since the statement before the command has no end")
 
     def current(self) -> str:
         """The statement that is typed, or else the last one."""
@@ -103,7 +124,7 @@ class Shell:
             else:
                 wait(lambda: cursor.execute(sql), self.connection, self.screen)
             shown = take(cursor)
-        if shown.names:
+        if shown.is_query:
             self.last = shown
         return shown
 
@@ -116,8 +137,9 @@ class Shell:
         to_table = self.view.format == "table"
         lines = answer_lines(shown, self.view, self.screen if self.file is None else None, expanded)
         told = charge_lines(shown, self.connection) if shown.is_query and not self.quiet else []
-        self.print_lines(lines + (told if to_table else []))
-        if not to_table:
+        beside = not to_table or self.file is not None
+        self.print_lines(lines + ([] if beside else told))
+        if beside:
             for line in told:
                 self.note(line)
 
@@ -140,9 +162,9 @@ class Shell:
 
     # --- where text goes ---------------------------------------------------------------------------------------------
 
-    def print_lines(self, lines: list[str]) -> None:
+    def print_lines(self, lines: list[str], *, to_file: bool = True) -> None:
         """Answers: to the file of \\o, through the pager, or to the screen."""
-        if self.file is not None:
+        if self.file is not None and to_file:
             self.file.writelines(f"{line}\n" for line in lines)
             self.file.flush()
         elif self.ask is not None and self.view.pager:
@@ -154,6 +176,14 @@ class Shell:
     def note(self, text: str) -> None:
         if not self.quiet:
             self.screen.note(text)
+
+    def leave(self) -> None:
+        """A run that was left goes on, and is waited for."""
+        self.close()
+        with suppress(Error):
+            delivered, releases = self.connection.progress() if self.last_sql is not None else (0, 0)
+            if delivered < releases:
+                self.note("waiting for the run under way, which is paid for; Ctrl-C leaves at once")
 
     def close(self) -> None:
         if self.file is not None:

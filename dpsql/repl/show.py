@@ -106,4 +106,4 @@ def left_text(user: str | None, balance: Balance) -> str:
 
 def listing(names: Sequence[str], rows: Sequence[tuple[Any, ...]], view: View, screen: Screen | None) -> list[str]:
     """A table that is no answer, as of \\d."""
-    return table_lines(names, rows, None, layout_for(view, screen, "off"))
+    return table_lines(names, rows, None, layout_for(view, screen, "auto"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pexpect
 import pytest
+from support.needed import program
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,12 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "schemas" / "clinic.yaml", folder)
     (folder / "notes.txt").write_text("")
     (folder / "folder").mkdir()
-    program = folder / ".bin" / "dpsql"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m dpsql "$@"\n')
-    program.chmod(0o755)
+    dpsql = folder / ".bin" / "dpsql"
+    dpsql.parent.mkdir()
+    dpsql.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m dpsql "$@"\n')
+    dpsql.chmod(0o755)
     for shell in ("bash", "zsh", "fish"):
-        (folder / f".{shell}").write_text(_run(folder, [str(program), "completion", shell]))
+        (folder / f".{shell}").write_text(_run(folder, [str(dpsql), "completion", shell]))
     return folder
 
 
@@ -59,11 +60,6 @@ def _run(folder: Path, command: list[str]) -> str:
     return ran.stdout
 
 
-def _need(shell: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not there")
-
-
 def _check(words: set[str], offered: list[str | None]) -> None:
     none = offered.index(None) if None in offered else len(offered)
     assert set(offered[:none]) <= words and not set(offered[none + 1 :]) & words, words
@@ -76,15 +72,16 @@ def _id(value: object) -> str | None:
 @pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
 def test_bash_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
     """By the function that Tab calls, with the words as readline cuts them."""
-    _need("bash")
+    program("bash")
     words = line.split(" ")
     script = 'source .bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dpsql; printf "%s\\n" "${COMPREPLY[@]}"'
     _check(set(_run(folder, ["bash", "-c", script, "bash", *words]).split("\n")) - {""}, offered)
 
 
+@pytest.mark.clients
 @pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
 def test_fish_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
-    _need("fish")
+    program("fish")
     out = _run(folder, ["fish", "--no-config", "-c", f"source .fish; complete -C {shlex.quote(line)}"])
     _check({one.partition("\t")[0].rstrip("/") for one in out.splitlines()}, offered)
 
@@ -107,9 +104,10 @@ _dpsql
 """
 
 
+@pytest.mark.clients
 @pytest.mark.parametrize(("line", "offered"), OFFERED, ids=_id)
 def test_zsh_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
-    _need("zsh")
+    program("zsh")
     found = set(_run(folder, ["zsh", "-f", "-c", ZSH, "zsh", *line.split(" ")]).split("\n")) - {""}
     _check({one for one in found if one.startswith(line.split(" ")[-1])}, offered)
 
@@ -123,9 +121,9 @@ def _zsh(folder: Path) -> pexpect.spawn[str]:
     return child
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.clients)])
 def test_tab_completes_the_word_that_is_typed(folder: Path, shell: str) -> None:
-    _need(shell)
+    program(shell)
     if shell == "zsh":
         child = _zsh(folder)
     else:

@@ -183,6 +183,41 @@ def test_a_charge_is_asked_about_also_where_the_statement_is_an_option(folder: P
         assert terminal.ended() == 0 and charges(folder) == 0
 
 
+@pytest.mark.parametrize("word", ["exit", "quit", "quit;"])
+def test_words_that_people_leave_by(opened: Open, word: str) -> None:
+    terminal = opened()
+    ask(terminal, word)
+    assert terminal.ended() == 0
+
+
+def test_ctrl_c_at_the_question_is_no(folder: Path, opened: Open) -> None:
+    terminal = opened("--confirm", "0.1")
+    ask(terminal, COUNT)
+    terminal.wait_for(r"\[y/N\]")
+    terminal.press("ctrl-c")
+    terminal.wait_for("not asked, and nothing was charged")
+    terminal.wait_for_prompt("^hospital=>$")
+    assert charges(folder) == 0
+
+
+def test_without_colours_nothing_is_suggested_that_looks_typed(opened: Open) -> None:
+    terminal = opened(NO_COLOR="1")
+    ask(terminal, "SHOW epsilon;")
+    terminal.wait_for(r"\(1 row\)")
+    terminal.wait_for_prompt("^hospital=>$")
+    terminal.type("SHOW e")
+    terminal.settle()
+    assert "=> SHOW e\n" in terminal.screen
+
+
+def test_a_long_line_is_cut_around_the_caret(opened: Open) -> None:
+    terminal = opened()
+    ask(terminal, f"SELECT count(*) FROM visits WHERE {'nights > 1 AND ' * 8} cots > 3;")
+    lines = terminal.wait_for("HINT").splitlines()
+    place = next(at for at, line in enumerate(lines) if line.startswith("LINE 1: ..."))
+    assert lines[place].index("cots") == lines[place + 1].index("^")
+
+
 def test_a_dumb_terminal_is_given_no_colours(opened: Open) -> None:
     terminal = opened(TERM="dumb")
     ask(terminal, "SHOW epsilon;")

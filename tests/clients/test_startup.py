@@ -15,8 +15,9 @@ from benchmarks.startup import LIMIT, environment_of, start
 from dpsql.cli.hospital import make_hospital
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "pyarrow", "matplotlib", "IPython", "sqlalchemy", "psycopg", "asyncpg",
-         "dpsql.session", "dpsql.compile", "dpsql.dataset", "dpsql.engines.duckdb", "dpsql.verify")  # fmt: skip
+HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "polars", "pyarrow", "matplotlib", "altair", "IPython", "sqlalchemy",
+         "psycopg", "asyncpg", "dpsql.session", "dpsql.compile", "dpsql.dataset", "dpsql.engines.duckdb",
+         "dpsql.verify")  # fmt: skip
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux tells the CPU of another process")

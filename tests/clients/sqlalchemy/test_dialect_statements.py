@@ -37,6 +37,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 from sqlalchemy.schema import CreateTable
+from support.needed import package
 
 from dpsql.settings import NAMES
 from dpsql.sqlalchemy import told
@@ -308,7 +309,7 @@ def test_pandas_reads(engine: Engine, tables: Any) -> None:
 
 
 def test_polars_reads(engine: Engine) -> None:
-    polars = pytest.importorskip("polars")
+    polars = package("polars")
     frame = polars.read_database("SELECT ward, floor FROM wards ORDER BY ward", engine)
     assert frame.shape == (8, 2)
 

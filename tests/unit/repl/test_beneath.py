@@ -36,12 +36,16 @@ def test_what_would_be_refused_is_told(connection: dpsql.Connection) -> None:
 
 def test_what_is_typed_is_told_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
     news = threading.Semaphore(0)
-    beneath = Beneath(lambda: connection, "", news.release)
+    beneath = Beneath(lambda: connection, None, news.release)
     beneath.start()
     try:
         assert news.acquire(timeout=30) and beneath.text().startswith("left of ana's budget: 100 %")
         beneath.typed(COUNT)
         assert news.acquire(timeout=30) and "next: epsilon 1, n ± " in beneath.text()
+        assert beneath.text(40).startswith("100 % left · next: ") and len(beneath.text(30)) <= 30
+        assert beneath.text(5) == ""
+        beneath.typed(f"SELECT 1; {COUNT}; {COUNT};")
+        assert news.acquire(timeout=30) and "next: 3 statements, epsilon 2 in all" in beneath.text()
         beneath.typed("SELECT nonsense FROM")
         assert news.acquire(timeout=30) and "next" not in beneath.text()
         connection.sql(COUNT)

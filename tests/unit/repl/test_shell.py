@@ -71,6 +71,16 @@ def test_a_statement_over_several_lines_with_a_switch_between(typed):
     assert typed.shell.last_sql == "SELECT COUNT(*)\nFROM patients"
 
 
+@pytest.mark.parametrize("command", ["\\timing", "\\d patients", "\\x on", "\\errors off", "\\budget"])
+def test_a_command_behind_unfinished_text_does_not_ask_it(typed, command):
+    assert "not asked" in typed(f"{BY_SEX} {command}") and charges(typed) == 0
+
+
+def test_unfinished_text_comes_back_to_the_prompt(typed, person):
+    typed(f"{BY_SEX} \\d patients")
+    assert typed.shell.typed == BY_SEX and typed.shell.pending == "" and charges(typed) == 0
+
+
 def test_what_was_typed_can_be_printed_and_forgotten(typed):
     typed(f"{BY_SEX};")
     assert typed("\\p") == f"{BY_SEX}\n"
@@ -86,6 +96,13 @@ def test_g_before_any_statement(typed):
 def test_include(typed, folder):
     (folder / "two.sql").write_text(f"SET epsilon = 0.25;\n{BY_SEX}")
     assert "epsilon ≤ 0.25" in typed("\\i two.sql")
+
+
+def test_an_error_in_a_file_tells_its_line(typed, folder):
+    (folder / "many.sql").write_text("SELECT 1;\n\n\nSELECT count(*)\nFROM visits\nWHERE cots > 1;\n")
+    with pytest.raises(UnknownColumn) as caught:
+        typed("\\i many.sql")
+    assert str(caught.value).startswith("many.sql:6: column")
 
 
 def test_a_file_that_includes_itself_ends(typed, folder):
@@ -160,6 +177,21 @@ def test_out_to_a_file_and_back(typed, folder):
     assert "│" in (folder / "answers.txt").read_text() and "│" in typed("\\g")
 
 
+def test_what_was_charged_is_told_on_the_screen_while_answers_go_to_a_file(typed, folder):
+    typed("\\o answers.txt")
+    assert "charged: epsilon" in typed(f"{BY_SEX};") and "Statements" in typed("\\?")
+    typed("\\o")
+    assert "charged" not in (folder / "answers.txt").read_text()
+
+
+@pytest.mark.parametrize("text", ["\\o |cat", "\\g | cat"])
+def test_a_program_is_no_file(typed, folder, text):
+    typed("SELECT 1;")
+    with pytest.raises(InvalidSyntax, match="not to a program"):
+        typed(text)
+    assert not list(folder.glob("|*"))
+
+
 def test_out_to_where_nothing_can_be_written(typed):
     with pytest.raises(InterfaceError, match="cannot be written"):
         typed("\\o missing/answers.txt")
@@ -209,9 +241,16 @@ def test_chart(typed):
 def test_chart_of_nothing(typed):
     with pytest.raises(InterfaceError, match="no answer yet"):
         typed("\\chart")
-    typed("SHOW TABLES;")
+    typed("SELECT 'a' AS text;")
     with pytest.raises(InterfaceError, match="nothing to draw"):
         typed("\\chart")
+
+
+def test_a_setting_is_not_the_last_answer(typed, folder):
+    typed(f"{BY_SEX}; SHOW TABLES;")
+    typed("\\set epsilon")
+    typed("\\copy to a.csv")
+    assert (folder / "a.csv").read_text().startswith("sex,n\n")
 
 
 def test_receipts(typed):
