@@ -18,13 +18,13 @@ import argparse
 import atexit
 import os
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.connection import Connection, connect
+from dpsql.display.text import shown_lines
 from dpsql.errors import Error, InterfaceError, QueryCanceled
 from dpsql.session import Balance, Explanation
 
@@ -71,7 +71,8 @@ class Magic:
                 return self._cell(line, cell)
             return self._sql(line) if _is_sql(line) else self._line(line)
         except Error as error:
-            lines = [f"ERROR:  {error}", *([f"charged: {error.charge}"] if error.charge else [])]
+            charged = f"\ncharged: {error.charge}" if error.charge else ""
+            lines = shown_lines(f"ERROR:  {error}{charged}").split("\n")
             setattr(error, "_render_traceback_", lambda: lines)  # noqa: B010  (IPython shows this in its place)
             raise
 
@@ -81,6 +82,9 @@ class Magic:
             return self._open().budget()
         if given.explain or given.params:
             raise InterfaceError("--explain and --params are for a statement", hint="Put it in a cell of %%dpsql.")
+        if _settings(given) and isinstance(self._shell.user_ns.get(given.where), Connection):
+            hint = "Set them: %dpsql SET epsilon = 0.5, or for one statement in its cell: %%dpsql --epsilon 0.5"
+            raise InterfaceError("--epsilon and --delta are not for a connection that is open already", hint=hint)
         self._connect(given)
         return None
 
@@ -94,8 +98,9 @@ class Magic:
             self._connect(given)
         parameters = self._parameters(given.params)
         statement = cell.strip().rstrip(";")
-        with self._settings(epsilon=given.epsilon, delta=given.delta) as connection:
-            answer = (connection.explain if given.explain else partial(_ask, connection))(statement, parameters)
+        connection, settings = self._open(), _settings(given)
+        ask = connection.explain if given.explain else partial(_ask, connection)
+        answer = ask(statement, parameters, settings=settings)
         if name is None:
             return answer
         self._shell.push({name: answer})
@@ -105,13 +110,14 @@ class Magic:
         """To what a variable holds: a connection, a dict, a path; or else to a path or URL."""
         found = self._shell.user_ns.get(given.where)
         if isinstance(found, Connection):
+            if given.user not in (None, found.user):
+                raise InterfaceError(f"the connection is open already, as {found.user or 'nobody'}", hint=_USAGE)
             self._use(found, own=False)
             return
         if given.where is None:
             raise InterfaceError("--user is for a connection that is opened", hint=_USAGE)
         where = found if isinstance(found, dict | str | os.PathLike) else given.where
-        settings = {name: getattr(given, name) for name in ("epsilon", "delta") if getattr(given, name) is not None}
-        self._use(connect(where, given.user, **settings), own=True)
+        self._use(connect(where, given.user, **_settings(given)), own=True)
 
     def _use(self, connection: Connection, own: bool) -> None:
         if self._own and self._connection is not None and self._connection is not connection:
@@ -129,20 +135,6 @@ class Magic:
             raise InterfaceError("there is no connection", hint=_USAGE)
         return self._connection
 
-    @contextmanager
-    def _settings(self, **given: str | None) -> Iterator[Connection]:
-        """The connection, with settings for one statement."""
-        connection = self._open()
-        asked = {name: value for name, value in given.items() if value is not None}
-        before = {name: connection.sql(f"SHOW {name}").scalar() for name in asked}
-        try:
-            for name, value in asked.items():
-                connection.sql(f"SET {name} = ?", [value])
-            yield connection
-        finally:
-            for name, value in before.items():
-                connection.sql(f"SET {name} = ?", [value])
-
     def _parameters(self, name: str | None) -> Sequence[Any]:
         if name is None:
             return ()
@@ -155,11 +147,17 @@ class Magic:
 setattr(Magic.run, "_ipython_magic_no_var_expand", True)  # noqa: B010  (how IPython's decorator says it)
 
 
-def _ask(connection: Connection, statement: str, parameters: Sequence[Any] = ()) -> Answer:
+def _settings(given: argparse.Namespace) -> dict[str, str]:
+    return {name: getattr(given, name) for name in ("epsilon", "delta") if getattr(given, name) is not None}
+
+
+def _ask(
+    connection: Connection, statement: str, parameters: Sequence[Any] = (), settings: Mapping[str, str] | None = None
+) -> Answer:
     """Who interrupts the kernel cancels the statement, and is told what it was charged."""
     cursor = connection.cursor()
     try:
-        return cursor.execute(statement, parameters).answer()
+        return cursor.execute(statement, parameters, settings=settings).answer()
     except KeyboardInterrupt:
         hint = "The run goes on; asking again waits for it, and is free." if cursor.loss else "Nothing was charged."
         canceled = QueryCanceled("the statement was interrupted", hint=hint)

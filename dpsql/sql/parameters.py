@@ -45,6 +45,7 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     if marks and numbers:
         later = max(marks[0], next(iter(numbers)))
         raise InvalidSyntax("placeholders are written ? or $1, not both", span=_span(tokens, later))
+    _check_alone(tokens, [*marks, *numbers], numbers)
     _check_gaps(tokens, numbers)
     values = {place: place_of for place_of, place in enumerate(marks)} | {at: n - 1 for at, n in numbers.items()}
     _check_count(tokens, len(set(values.values())), len(parameters))
@@ -66,6 +67,17 @@ def _number(tokens: list[Token], place: int) -> int | None:
         return None
     digits = tokens[place + 1].text
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else None
+
+
+def _check_alone(tokens: list[Token], places: list[int], numbers: dict[int, int]) -> None:
+    """A value is no part of a number: `$1.5` is not 7.5 for 7."""
+    for place in places:
+        last = place + 1 if place in numbers else place
+        before = [tokens[place - 1]] if place and _touches(tokens, place - 1) else []
+        after = [tokens[last + 1]] if _touches(tokens, last) else []
+        if any(token.token_type in (TokenType.NUMBER, TokenType.DOT) for token in before + after):
+            hint = "Leave a space beside it, or put the whole number into the value."
+            raise InvalidSyntax("a placeholder stands for a whole value", hint=hint, span=_span(tokens, place))
 
 
 def _check_gaps(tokens: list[Token], numbers: dict[int, int]) -> None:

@@ -39,7 +39,7 @@ from dpsql.errors import InterfaceError, StaleData
 from dpsql.session import NamedTable
 from dpsql.sqlalchemy import pool, reflection
 from dpsql.sqlalchemy.compiler import DpsqlCompiler, DpsqlTypeCompiler, PGIdentifierPreparer
-from dpsql.sqlalchemy.context import DpsqlExecutionContext, is_asking, set_for_one_statement, settings_of
+from dpsql.sqlalchemy.context import DpsqlExecutionContext, settings_of
 from dpsql.sqlalchemy.types import COLSPECS
 
 SCHEMA = "public"
@@ -138,12 +138,7 @@ class DpsqlDialect(DefaultDialect):
     # --- statements --------------------------------------------------------------------------------------------------
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: ExecutionContext | None = None) -> None:
-        settings = settings_of(context)
-        if not settings or not is_asking(statement, parameters):
-            cursor.execute(statement, parameters)
-            return
-        with set_for_one_statement(cursor.connection, settings):
-            cursor.execute(statement, parameters)
+        cursor.execute(statement, parameters, settings=settings_of(context))
 
     def do_execute_no_params(self, cursor: Any, statement: str, context: ExecutionContext | None = None) -> None:
         self.do_execute(cursor, statement, (), context)
