@@ -15,12 +15,13 @@ DEV    := $(VENV)/dev.stamp
 EDITABLE := --config-settings editable_mode=compat
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types stat verify mutants golden bench clean
+.PHONY: help setup demo test test-clients lint types stat verify mutants golden bench clean
 
 help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
 	@echo 'make demo      a small hospital, five queries, their cost'
 	@echo 'make test      all tests but the slow statistical ones'
+	@echo 'make test-clients   the tests that need zsh and fish; as root they are installed by apt-get'
 	@echo 'make lint      ruff'
 	@echo 'make types     mypy --strict'
 	@echo 'make stat      the slow statistical tests'
@@ -48,7 +49,18 @@ demo: $(RUN)
 	$(BIN)/dpsql demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -m 'not stat' -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -m 'not stat and not clients' -n $(JOBS) --dist worksteal
+
+# What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
+CLIENTS := zsh fish
+test-clients: $(DEV)
+	@for one in $(CLIENTS); do command -v $$one >/dev/null || missing="$$missing $$one"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing$$missing"; \
+	  apt-get install -qq -y --no-install-recommends $$missing >/dev/null || \
+	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; } || true; \
+	fi
+	$(BIN)/python -m pytest -m clients -rs tests/clients
 
 lint: $(DEV)
 	$(BIN)/ruff check .

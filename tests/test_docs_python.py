@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.needed import package
 
 import dpsql
 
@@ -23,9 +24,9 @@ def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     command = [sys.executable, "-m", "dpsql", "demo", "--keep", "hospital"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("matplotlib").use("Agg")
+    package("matplotlib").use("Agg")
     yield tmp_path
-    pytest.importorskip("matplotlib.pyplot").close("all")
+    package("matplotlib.pyplot").close("all")
 
 
 def test_every_example_runs(hospital: Path, capsys: pytest.CaptureFixture[str]) -> None:

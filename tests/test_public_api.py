@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.needed import package
 
 import dpsql
 import dpsql.errors
@@ -92,7 +93,7 @@ def test_errors_have_docstrings_of_their_own():
 def test_types_are_those_that_a_user_sees():
     """The package says that it is typed, and a strict reader of a user's code agrees with it."""
     assert (ROOT / "dpsql" / "py.typed").exists()
-    pytest.importorskip("mypy")
+    package("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "tests/typed_use.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, reopen, replace_data, schema_text, spent
+from support.needed import no_root
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
@@ -114,11 +114,13 @@ def test_an_old_copy_of_the_ledger_does_not_fit_later_receipts(tmp_path: Path) -
     assert (again.number, again.hash) != (receipt.number, receipt.hash) and again.number == receipt.number
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes read-only files")
-def test_a_read_only_ledger_serves_nothing_new(tmp_path: Path) -> None:
-    session = new(tmp_path)
-    tampered(tmp_path).chmod(0o400)
-    assert outcome(session, COUNT).startswith("OperationalError")
+def test_a_read_only_ledger_serves_nothing_new() -> None:
+    with no_root() as folder:
+        session = new(folder)
+        tampered(folder).chmod(0o400)
+        assert outcome(session, COUNT).startswith("OperationalError")
+        tampered(folder).chmod(0o600)
+        assert not outcome(session, COUNT).startswith("OperationalError")
 
 
 def test_a_locked_ledger_serves_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm, spearmanr
+from support.needed import package
 
 from dpsql.privacy.accounting import epsilon_from
 from dpsql.privacy.sampling import ExactSampler
@@ -104,7 +105,7 @@ def same(one: np.ndarray, other: np.ndarray, borders: np.ndarray) -> float:
 @pytest.mark.parametrize("scale", [F(1, 2), F(3), F(200)], ids=str)
 @pytest.mark.parametrize("draw", ["laplace", "gaussian"])
 def test_agrees_with_opendp(draw: str, scale: F) -> None:
-    dp = pytest.importorskip("opendp.prelude")
+    dp = package("opendp.prelude")
     dp.enable_features("contrib")
     n = 60_000
     metric = dp.l1_distance(T="i64") if draw == "laplace" else dp.l2_distance(T="f64")
@@ -119,7 +120,7 @@ def test_agrees_with_opendp(draw: str, scale: F) -> None:
 
 @pytest.mark.parametrize(("sigma", "delta"), [(4.5, 1e-6), (50.0, 1e-9), (1.0, 1e-3)])
 def test_conversion_agrees_with_opendp(sigma: float, delta: float) -> None:
-    dp = pytest.importorskip("opendp.prelude")
+    dp = package("opendp.prelude")
     dp.enable_features("contrib")
     gaussian = (dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")) >> dp.m.then_gaussian(scale=sigma)
     theirs = dp.c.make_zCDP_to_approxDP(gaussian).map(1.0).epsilon(delta)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
+from support.needed import package
 
 import dpsql
 
@@ -117,7 +118,7 @@ def test_budgets_and_explanations_read_as_text(connection):
 
 
 def test_arrow(connection):
-    pa = pytest.importorskip("pyarrow")
+    pa = package("pyarrow")
     table = connection.sql(NULLS).arrow()
     assert table.schema.types == [
         pa.int16(), pa.int32(), pa.int64(), pa.decimal128(38, 0), pa.float64(), pa.float32(), pa.decimal128(38, 2),
@@ -129,7 +130,7 @@ def test_arrow(connection):
 
 
 def test_polars(connection):
-    pl = pytest.importorskip("polars")
+    pl = package("polars")
     frame = connection.sql(NULLS).pl()
     assert frame.dtypes == [
         pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.Float64, pl.Float32, pl.Decimal(38, 2), pl.String, pl.Date,
@@ -140,13 +141,13 @@ def test_polars(connection):
 
 
 def test_polars_of_nothing_and_of_names_twice(connection):
-    pl = pytest.importorskip("polars")
+    pl = package("polars")
     frame = connection.sql("SELECT 1::BIGINT AS a, 'x' AS a WHERE FALSE").pl()
     assert frame.schema == {"a": pl.Int64, "a_2": pl.String} and len(frame) == 0
 
 
 def test_pandas_keeps_values(connection):
-    pytest.importorskip("pandas")
+    package("pandas")
     frame = connection.sql(NULLS).df()
     assert frame["b"][0] == 9007199254740993 and frame["h"][0] == ROW[3] and frame["n"][0] == Decimal("2.50")
     assert frame["v"][0] == dt.timedelta(hours=36) and frame["u"][0] == UUID(int=5) and frame.iloc[1].isna().all()
@@ -155,14 +156,14 @@ def test_pandas_keeps_values(connection):
 def test_frames_with_errors(connection):
     answer = connection.sql(QUERY)
     names = ["sex", "n", "n_stderr", "n_low", "n_high"]
-    pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    package("pandas"), package("polars"), package("pyarrow")
     assert list(answer.df(errors=True).columns) == answer.pl(errors=True).columns == names
     assert answer.arrow(errors=True).column_names == names and list(answer.df().columns) == names[:2]
     assert answer.pl(errors=True)["n_low"].to_list() == [bars[1].low for bars in answer.errors]
 
 
 def test_cursors_take_what_is_left_as_polars(cursor):
-    pytest.importorskip("polars")
+    package("polars")
     cursor.execute("SELECT i FROM generate_series(1, 3) AS s(i) ORDER BY i")
     cursor.fetchone()
     assert cursor.fetch_pl()["i"].to_list() == [2, 3] and cursor.fetchall() == []
@@ -171,7 +172,7 @@ def test_cursors_take_what_is_left_as_polars(cursor):
 @pytest.mark.filterwarnings("ignore:pandas only supports")
 def test_what_other_libraries_read_by_themselves(connection):
     """They take any connection of PEP 249."""
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pandas, polars = package("pandas"), package("polars")
     rows = connection.sql(QUERY).rows
     frame = pandas.read_sql("SELECT sex, COUNT(*) AS n FROM patients WHERE birth_year < ? GROUP BY sex", connection,
                             params=[3000])  # fmt: skip
@@ -193,7 +194,7 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(connection, mo
 
 
 def test_plot(connection):
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = package("matplotlib")
     matplotlib.use("Agg")
     answer = connection.sql(QUERY)
     axes = answer.plot()

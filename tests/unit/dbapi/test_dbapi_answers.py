@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.needed import package
 
 import dpsql
 import dpsql.dbapi.connection
@@ -159,7 +160,7 @@ TYPED = (
 
 
 def test_arrow(cursor):
-    pa = pytest.importorskip("pyarrow")
+    pa = package("pyarrow")
     table = cursor.execute(TYPED).fetch_arrow()
     assert table.schema.types == [pa.int64(), pa.float64(), pa.decimal128(38, 2), pa.string(), pa.date32(),
                                   pa.timestamp("us"), pa.bool_()]
@@ -170,13 +171,13 @@ def test_arrow(cursor):
 
 
 def test_arrow_of_nothing_keeps_its_types(cursor):
-    pa = pytest.importorskip("pyarrow")
+    pa = package("pyarrow")
     table = cursor.execute("SELECT 1::BIGINT AS i, 'a' AS t WHERE FALSE").fetch_arrow()
     assert table.num_rows == 0 and table.schema.types == [pa.int64(), pa.string()]
 
 
 def test_arrow_of_wide_integers_and_lists(cursor):
-    pytest.importorskip("pyarrow")
+    package("pyarrow")
     table = cursor.execute("SELECT 2::HUGEINT AS h, [1, 2] AS l, 1::SMALLINT AS s, NULL AS n").fetch_arrow()
     assert table.to_pylist() == [{"h": Decimal(2), "l": [1, 2], "s": 1, "n": None}]
     with pytest.raises(dpsql.DataError):
@@ -184,7 +185,7 @@ def test_arrow_of_wide_integers_and_lists(cursor):
 
 
 def test_arrow_takes_the_rows_that_are_left(cursor):
-    pytest.importorskip("pyarrow")
+    package("pyarrow")
     cursor.execute("SELECT i FROM generate_series(1, 3) AS s(i) ORDER BY i")
     cursor.fetchone()
     assert cursor.fetch_arrow().column("i").to_pylist() == [2, 3]
@@ -192,7 +193,7 @@ def test_arrow_takes_the_rows_that_are_left(cursor):
 
 
 def test_arrow_with_errors(cursor):
-    pytest.importorskip("pyarrow")
+    package("pyarrow")
     cursor.execute("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex")
     table = cursor.fetch_arrow(errors=True)
     assert table.schema.names == ["sex", "n", "n_stderr", "n_low", "n_high"]
@@ -200,7 +201,7 @@ def test_arrow_with_errors(cursor):
 
 
 def test_pandas(cursor):
-    pd = pytest.importorskip("pandas")
+    pd = package("pandas")
     frame = cursor.execute(TYPED).fetch_df()
     assert [str(t) for t in frame.dtypes][:2] == ["Int64", "float64"]
     assert str(frame.dtypes["m"]) == "datetime64[us]" and str(frame.dtypes["b"]) == "boolean"
@@ -212,7 +213,7 @@ def test_pandas(cursor):
 
 
 def test_pandas_with_equal_names_and_no_rows(cursor):
-    pytest.importorskip("pandas")
+    package("pandas")
     frame = cursor.execute("SELECT 1 AS a, 2 AS a WHERE FALSE").fetch_df()
     assert list(frame.columns) == ["a", "a"] and len(frame) == 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.needed import package
 from support.running import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
 
 import dpsql
@@ -69,7 +70,7 @@ def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> No
 def test_after_ctrl_c(house: House, library: str) -> None:
     """Also where polars was used: it makes the system begin waits without a time again, and Ctrl-C is not seen."""
     if library:
-        polars = pytest.importorskip(library)
+        polars = package(library)
         repr(polars.DataFrame([polars.Series("a", [1], dtype=polars.Int64)]))
     connection = Connection(house.session)
     cursor = connection.cursor()

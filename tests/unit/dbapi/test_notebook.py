@@ -5,13 +5,14 @@ import sys
 from fractions import Fraction
 
 import pytest
+from support.needed import package
 from support.running import COUNT, gated_house, press_ctrl_c
 
 import dpsql
 from dpsql.dbapi.connection import Connection
 from dpsql.errors import QueryCanceled
 
-interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+interactiveshell = package("IPython.core.interactiveshell")
 
 QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 

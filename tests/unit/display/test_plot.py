@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from support.needed import package
 
 from dpsql.display.chart import chart_lines
 from dpsql.display.pick import pick
@@ -167,7 +168,7 @@ def drawn(library: str, rows: Rows, noisy: tuple[int, ...], names: list[str], **
 
 @pytest.fixture
 def pyplot() -> Any:
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = package("matplotlib")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -212,7 +213,7 @@ def test_hostile_texts_are_drawn_as_texts(pyplot: Any, kind: str) -> None:
 
 @pytest.mark.parametrize(("rows", "names", "noisy"), [(WARDS, ["ward", "n"], (1,)), (MONTHS, ["m", "sex", "n"], (2,))])
 def test_altair(rows: Rows, names: list[str], noisy: tuple[int, ...]) -> None:
-    pytest.importorskip("altair")
+    package("altair")
     spec = json.loads(drawn("altair", rows, noisy, names).to_json())
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
     assert marks == (["bar", "rule"] if len(names) == 2 else ["line", "rule"])
@@ -225,7 +226,7 @@ def test_altair(rows: Rows, names: list[str], noisy: tuple[int, ...]) -> None:
 
 
 def test_no_text_ends_the_script_of_an_altair_page() -> None:
-    pytest.importorskip("altair")
+    package("altair")
     rows: Rows = [(text, text, at) for at, text in enumerate([*HOSTILE, "<!--<script>"], 1)]
     page = drawn("altair", rows, (2,), ["</script>k", "s", "</script>n"], kind="bar").to_html()
     plain = drawn("altair", [("a", "b", 1)], (2,), ["k", "s", "n"], kind="bar").to_html()
@@ -236,7 +237,7 @@ def test_no_text_ends_the_script_of_an_altair_page() -> None:
 
 def test_columns_may_be_named_like_paths() -> None:
     """Vega reads a.b and a[0] as paths into a value; fields have names of our own."""
-    pytest.importorskip("altair")
+    package("altair")
     spec = drawn("altair", [("x", 1)], (1,), ["a.b[0]:Q", "c\\.d"]).to_dict()
     assert spec["layer"][0]["encoding"]["x"]["field"] == "x"
 

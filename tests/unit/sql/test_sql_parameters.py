@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
+from support.needed import package
 
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError
 from dpsql.sql.commands import SetCommand, read_command
@@ -123,7 +124,7 @@ def test_moments_of_numpy_and_pandas_never_become_numbers() -> None:
     for value in (np.datetime64("2024-01-02", "ns"), np.timedelta64(3, "ns")):
         with pytest.raises(ProgrammingError, match="cannot be bound"):
             literal(value)  # type: ignore[arg-type]
-    pandas = pytest.importorskip("pandas")
+    pandas = package("pandas")
     assert literal(pandas.NaT)[1] == literal(np.datetime64("NaT"))[1] == "NULL"  # type: ignore[arg-type]
 
 
