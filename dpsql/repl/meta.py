@@ -16,7 +16,7 @@ from dpsql.display.chart import NothingToDraw, chart_lines
 from dpsql.display.layout import Layout
 from dpsql.display.screen import Screen
 from dpsql.display.text import shown_lines
-from dpsql.errors import InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
+from dpsql.errors import BudgetExceeded, InterfaceError, InvalidParameter, InvalidSyntax, UnknownTable
 from dpsql.figures import short_up
 from dpsql.repl.commands import help_lines, words_of
 from dpsql.repl.copying import read_copy, write_copy
@@ -116,12 +116,10 @@ def watch(shell: Shell, argument: str) -> None:
     try:
         while True:
             time.sleep(seconds)
-            explained = shell.connection.explain(sql)
-            if not all(explained.paid):
-                shell.note("\\watch ends: asking again would be charged, since the statement or the data has changed")
-                return
             shell.note(time.strftime("%F %T"))
-            shell.execute(sql)
+            shell.execute(sql, free=True)
+    except BudgetExceeded:
+        shell.note("\\watch ends: asking again would be charged, since the statement or the data has changed")
     except KeyboardInterrupt:
         shell.note("")
 
