@@ -141,6 +141,9 @@ def _using(names: list[exp.Column], left: Relation, right: Relation) -> _Conditi
     parts: list[Expr] = []
     merged: list[tuple[BoundColumn, BoundColumn]] = []
     for name in names:
+        if not isinstance(name.this, exp.Identifier):  # such as current_user, which is a function
+            hint = "A column of that name stands in double quotes."
+            raise InvalidSyntax("USING takes names of columns", hint=hint, span=span_of(name))
         sides: list[Expr] = [bind_expr(name, side.scope) for side in (left, right)]
         (one, other), _ = meet(sides, [name, name], "comparison")
         parts.append(Compare("=", one, other))

@@ -70,3 +70,9 @@ ERROR 0A000 (NotPrivate):  where each row is its own privacy unit, private table
 LINE 1: SELECT COUNT(*) FROM events a JOIN events b ON a.kind = b.kind
                                            ^
 HINT:  A joined row would belong to two units.
+
+-- case: a function where USING has names
+SELECT COUNT(*) FROM visits a JOIN visits b USING (patient_id, current_user)
+---- error
+ERROR 42601 (InvalidSyntax):  USING takes names of columns
+HINT:  A column of that name stands in double quotes.
