@@ -6,10 +6,10 @@ import argparse
 import textwrap
 from collections.abc import Sequence
 
+from dpsql.repl.view import FORMATS
+
 # argparse has no public name for it.
 Commands = argparse._SubParsersAction
-
-FORMATS = ("table", "csv", "json")
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **given: object) -> None:
         super().__init__(
-            **given,  # type: ignore[arg-type]
+            **given,  # type: ignore[arg-type]  (argparse's own, of many types)
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
