@@ -80,6 +80,8 @@ def _tell_table(table: TableReport, screen: Screen) -> None:
         ]
         names = ("key", "groups", "shown", "rows hidden", "units to appear", "units with more keys")
         print_table(screen, names, keys)
+        if table.keys_left:
+            screen.print(f"… and {table.keys_left} more, which were not looked at")
 
 
 def _tell_questions(report: Report, screen: Screen) -> None:
@@ -88,7 +90,7 @@ def _tell_questions(report: Report, screen: Screen) -> None:
         return
     epsilon, delta = report.query["epsilon"], report.query["delta"]
     _title(screen, f"Typical questions at epsilon {_small(epsilon)}, delta {_small(delta)}")
-    heads = ("question", "true", "lost", "noise (95 %)", "epsilon for 5 %")
+    heads = ("question", "exact", "lost", "noise (95 %)", "epsilon for 5 %")
     print_table(screen, heads, [_question(one) for one in asked])
     screen.print(screen.style("Of groups, the figures are the median's. Lost: to bounds and norm, without noise.", DIM))
     for one in asked:
@@ -97,9 +99,9 @@ def _tell_questions(report: Report, screen: Screen) -> None:
 
 
 def _question(one: QuestionReport) -> tuple[object, ...]:
-    true = None if one.truth is None else Figure(f"{one.truth:,.4g}" if abs(one.truth) < 1000 else f"{one.truth:,.0f}")
+    exact = None if one.exact is None else Figure(f"{one.exact:,.4g}" if abs(one.exact) < 1000 else f"{one.exact:,.0f}")
     least = None if one.epsilon is None else Figure(f"{one.epsilon:.2g}")
-    return one.sql, true, _share(one.lost), _share(one.noise), least
+    return one.sql, exact, _share(one.lost), _share(one.noise), least
 
 
 def _tell_accounts(report: Report, screen: Screen) -> None:

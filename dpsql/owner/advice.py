@@ -19,7 +19,7 @@ from dpsql.owner.report import Finding, Level, TableReport
 from dpsql.owner.yaml_text import number, scalar
 from dpsql.schema.domain import EPOCH
 from dpsql.schema.literals import read_bound
-from dpsql.schema.model import Analyst, Column, ForeignUnit, Group, Schema, Source, Table
+from dpsql.schema.model import Analyst, Column, ForeignUnit, Group, OwnUnit, Schema, Source, Table
 from dpsql.types import Kind
 
 ROWS = 20
@@ -47,7 +47,7 @@ def of_schema(schema: Schema) -> Iterator[Finding]:
     if schema.privacy.policy.largest_epsilon is None and all(a.policy.largest_epsilon is None for a in schema.analysts):
         most = schema.privacy.query.epsilon * 5
         if most < schema.privacy.budget.epsilon:
-            what = "is not declared: one statement may spend a whole budget, by a slip of the pen"
+            what = "is not declared: one statement may be charged a whole budget, by a slip of the pen"
             yield Finding(Level.BETTER, "privacy.largest_query", what, f"largest_query: {{epsilon: {short_up(most)}}}")
     times = [f"{t.name}.{c.name}" for t in schema.tables if not t.public for c in t.columns if _could_snap(c)]
     if times:
@@ -211,8 +211,9 @@ def listed(ask: Ask, source: Source, table: Table, column: Column) -> Values:
 # --- units -----------------------------------------------------------------------------------------------------------
 
 
-def of_contributions(table: Table, report: TableReport) -> Iterator[Finding]:
+def of_contributions(schema: Schema, table: Table, report: TableReport) -> Iterator[Finding]:
     where = f"tables.{table.name}"
+    yield from _of_one_row(schema, table, report)
     if report.rows and report.without_unit:
         share = report.without_unit / report.rows
         what = f"{_count(report.without_unit)} rows ({_percent(share)}) belong to no unit, and are in no answer"
@@ -229,6 +230,30 @@ def of_contributions(table: Table, report: TableReport) -> Iterator[Finding]:
             what = f"{hidden} stay hidden at the default epsilon"
             yield Finding(Level.BETTER, f"{where}.{key.column}", what)
     yield from _of_questions(report, where)
+
+
+def _of_one_row(schema: Schema, table: Table, report: TableReport) -> Iterator[Finding]:
+    """A unit that has one row needs no norm, but only if the schema says so."""
+    column = _unit_column(schema, table)
+    if column is None or table.is_unique(column) or report.most_rows != 1 or (report.units or 0) < LEAST_UNITS:
+        return
+    norm = schema.privacy.contributions.rows
+    gain = f", and counts and sums {norm} times less noise" if norm is not None and norm > 1 else ""
+    what = f"no two rows share {column}: declared unique, a unit has one row{gain}; it is checked at registration"
+    keys = [scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(scalar, key))}]" for key in table.unique]
+    listed = f"unique: [{', '.join((*keys, scalar(column)))}]"
+    yield Finding(Level.BETTER, f"tables.{table.name}.unique", what, listed, from_data=True)
+
+
+def _unit_column(schema: Schema, table: Table) -> str | None:
+    """The table's own column that holds the unit's id, if it has one."""
+    match table.unit:
+        case OwnUnit(column):
+            return column
+        case ForeignUnit(column, target, key):
+            return column if f"{target}.{key}" == schema.privacy.unit else None
+        case _:
+            return None
 
 
 def _of_questions(report: TableReport, where: str) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from dpsql.engines.measure import (
     keys_per_unit,
     orphans,
     rows_per_unit,
-    true_figures,
+    exact_figures,
     with_fields,
 )
 from dpsql.engines.owner import DuckDBOwner
@@ -27,7 +27,7 @@ from dpsql.owner import advice
 from dpsql.owner.proposals import clipped_units, lost_rows, norms_shown
 from dpsql.owner.questions import (
     MOST_UNDECLARED,
-    Truth,
+    Exactly,
     answer_question,
     hidden_groups,
     typical,
@@ -162,10 +162,11 @@ class _Look:
         advised += advice.of_columns(self.schema, table, facts, rows, self._values)
         histogram = rows_per_unit(self.owner.ask, self.schema, table, self.relations)
         held = sum(number * count for number, count in histogram.items())
-        questions = tuple(answer_question(self.session, one, self._truth(table)) for one in typical(self.schema, table))
+        questions = tuple(answer_question(self.session, one, self._exactly(table)) for one in typical(self.schema, table))
         missing = 0
         if isinstance(table.unit, ForeignUnit):
             missing = orphans(self.owner.ask, self.schema, table, self.relations)
+        keys = self._keys(table, facts, rows)
         report = TableReport(
             name=table.name,
             rows=rows,
@@ -174,13 +175,15 @@ class _Look:
             orphans=missing,
             columns=columns,
             norms=self._norms(table, histogram, questions[0]),
-            keys=tuple(self._keys(table, facts, rows)),
+            keys=tuple(report for key in keys[:MOST_UNDECLARED] if (report := self._key(table, key)) is not None),
             questions=questions,
+            most_rows=max(histogram, default=0),
+            keys_left=len(keys[MOST_UNDECLARED:]),
         )
-        return report, [*advised, *advice.of_contributions(table, report)]
+        return report, [*advised, *advice.of_contributions(self.schema, table, report)]
 
-    def _truth(self, table: Table) -> Truth:
-        return lambda key, value: true_figures(self.owner.ask, self.schema, table, self.relations, key, value)
+    def _exactly(self, table: Table) -> Exactly:
+        return lambda key, value: exact_figures(self.owner.ask, self.schema, table, self.relations, key, value)
 
     def _values(self, table: Table, column: Column) -> tuple[tuple[str, ...], int] | None:
         return advice.listed(self.owner.ask, self.relations[table.name], table, column)
@@ -202,28 +205,23 @@ class _Look:
             for norm in (own, *norms_shown(histogram, own, None if noise is None else noise * rows))
         )
 
-    def _keys(self, table: Table, facts: Mapping[str, ColumnFacts], rows: int) -> list[KeyReport]:
-        found = []
+    def _keys(self, table: Table, facts: Mapping[str, ColumnFacts], rows: int) -> list[Column]:
         most = max(10, rows // 5)  # with fewer rows a value is no group: nearly all would be hidden
-        keys = [key for key in undeclared_keys(self.schema, table) if 1 < facts[key.name].distinct <= most]
-        for key in keys[:MOST_UNDECLARED]:
-            report = self._key(table, key)
-            if report is not None:
-                found.append(report)
-        return found
+        return [key for key in undeclared_keys(self.schema, table) if 1 < facts[key.name].distinct <= most]
 
     def _key(self, table: Table, key: Column) -> KeyReport | None:
         try:
             shown, needed = hidden_groups(self.session, table, key)
         except Error:  # pure differential privacy selects no groups; the question about it says so
             return None
-        true = [figures for figures in self._truth(table)(key, None) if figures.group is not None]
-        rows = sum(figures.count for figures in true)
-        hidden = sum(figures.count for figures in true if figures.group not in shown)
+        exact = [figures for figures in self._exactly(table)(key, None) if figures.group is not None]
+        rows = sum(figures.count for figures in exact)
+        hidden = sum(figures.count for figures in exact if figures.group not in shown)
         each = keys_per_unit(self.owner.ask, self.schema, table, self.relations, key)
         most = self.session.settings.statement.groups or advice.GROUPS
         over = clipped_units(each, most) / max(1, sum(each.values()))
-        return KeyReport(key.name, len(true), len(shown), hidden / rows if rows else 0.0, needed, over)
+        seen = len(shown - {None})  # as of the groups: NULL is none of the key's values
+        return KeyReport(key.name, len(exact), seen, hidden / rows if rows else 0.0, needed, over)
 
 
 def _column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:

@@ -74,13 +74,13 @@ class KeyReport:
 class QuestionReport:
     """A typical question at the default epsilon. Of groups, figures are those of the median one.
 
-    `lost` is what bounds and norms take, as a share of the true value; `noise` that of the 95 % error; `epsilon` what
+    `lost` is what bounds and norms take, as a share of the exact value; `noise` that of the 95 % error; `epsilon` what
     would make the noise 5 %. `refused` says why there is no answer.
     """
 
     sql: str
     groups: int | None
-    truth: float | None
+    exact: float | None
     lost: float | None
     noise: float | None
     epsilon: float | None
@@ -100,6 +100,8 @@ class TableReport:
     norms: tuple[Norm, ...] = ()
     keys: tuple[KeyReport, ...] = ()
     questions: tuple[QuestionReport, ...] = ()
+    most_rows: int = 0  # of a unit
+    keys_left: int = 0  # undeclared keys that were not looked at
 
 
 @dataclass(frozen=True)

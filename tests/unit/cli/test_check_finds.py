@@ -114,3 +114,76 @@ def test_files_without_a_header_and_files_of_json_are_looked_at(people):
     (path.parent / "a.json").write_text(rows)
     report = check_schema(path)
     assert [column(report, name).unfit for name in ("person_id", "cost", "born", "children")] == [0, 0.5, 0, 0.5]
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def count_noise(report):
+    (asked,) = (one for table in report.tables for one in table.questions if one.sql == "SELECT COUNT(*) FROM people")
+    return asked.noise
+
+
+def test_a_unit_with_one_row_each_is_proposed_as_unique(run, people):
+    path = people(lambda i: f"{i},1.5,2020-01-01,2")
+    before = check_schema(path)
+    (one,) = (one for one in before.findings if one.where == "tables.people.unique")
+    assert one.try_ == "unique: [person_id]" and one.from_data and one.level is Level.BETTER and "20 times" in one.what
+    assert "checked at registration" in one.what
+    assert "unique: [person_id]  (read from the data" in run("check", str(path)).out
+    path.write_text(SCHEMA.replace("    unit: person_id\n", f"    unit: person_id\n    {one.try_}\n"))
+    after = check_schema(path)
+    assert count_noise(before) == pytest.approx(20 * count_noise(after))
+    assert not told(after, "tables.people.unique")
+
+
+def test_unique_is_not_proposed_where_one_unit_has_two_rows(people):
+    assert not told(check_schema(people(lambda i: f"{max(i, 1)},1.5,2020-01-01,2")), "tables.people.unique")
+
+
+VISITS = """
+  visits:
+    source: visits.csv
+    unit: {person_id: people.person_id}
+    unique: [visit_id]
+    columns: {visit_id: {type: bigint}, person_id: {type: bigint}}
+  tests:
+    source: tests.csv
+    unit: {visit_id: visits.visit_id}
+    columns: {visit_id: {type: bigint}}
+"""
+
+
+def test_unique_is_proposed_along_a_way_beside_other_keys(people):
+    path = people(lambda i: f"{i},1.5,2020-01-01,2", schema=SCHEMA + VISITS)
+    (path.parent / "visits.csv").write_text("visit_id,person_id\n" + "".join(f"{i},{i}\n" for i in range(50)))
+    (path.parent / "tests.csv").write_text("visit_id\n" + "".join(f"{i}\n" for i in range(50)))
+    tried = {one.where: one.try_ for one in check_schema(path).findings}
+    assert tried["tables.visits.unique"] == "unique: [visit_id, person_id]"
+    assert "tables.tests.unique" not in tried  # no column of it is the unit's id: it would gain nothing
+
+
+KEYS = [f"k{at}" for at in range(7)]
+
+
+def with_keys(tmp_path):
+    columns = ", ".join(f"{key}: {{type: text}}" for key in KEYS)
+    (tmp_path / "d.yaml").write_text(f"""
+dpsql: 1
+privacy: {{unit: row, budget: {{epsilon: 4, delta: 1e-6}}}}
+tables: {{t: {{source: t.csv, unit: row, columns: {{{columns}}}}}}}
+""")
+    rows = (",".join("" if i % 6 == 5 else f"v{i % 6}" for _ in KEYS) for i in range(6000))
+    (tmp_path / "t.csv").write_text(",".join(KEYS) + "\n" + "\n".join(rows) + "\n")
+    return tmp_path / "d.yaml"
+
+
+def test_null_is_no_group_of_a_key_shown_or_not(tmp_path):
+    (table,) = check_schema(with_keys(tmp_path)).tables
+    assert [(key.groups, key.shown) for key in table.keys] == [(5, 5)] * 4
+
+
+def test_keys_that_were_not_looked_at_are_counted(run, tmp_path):
+    path = with_keys(tmp_path)
+    assert "… and 3 more, which were not looked at" in run("check", str(path)).out
+    assert check_schema(path).tables[0].keys_left == 3
