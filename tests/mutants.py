@@ -72,6 +72,8 @@ RULES = ("tests/attacks/test_soundness_rows.py",)
 ANSWERS = ("tests/attacks/test_soundness_answers.py",)
 INJECTION = ("tests/attacks/test_injection.py",)
 EVASION = ("tests/attacks/test_ledger_evasion.py",)
+PINS = ("tests/unit/test_pins.py",)
+PLANTED = ("tests/unit/owner/test_planted.py", "-k")
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
 PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
 OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
@@ -484,6 +486,16 @@ MUTANTS = (
            "    if parse_type(spelling) != column.type:\n", "    if False:\n", (*RULES, "-k", "another_type")),
     mutant("a declared key is not checked", "versions.py",
            "        if owner.duplicates(", "        if False and owner.duplicates(", (*RULES, "-k", "parent_key")),
+    mutant("rows in the log of a database are served unchecked", "pins.py",
+           '[database, database.with_name(database.name + ".wal")]', "[database]", PINS),
+    mutant("keys are made shorter, and served unchecked", "pins.py",
+           "str(domain.upper), values, column.max_length]", "str(domain.upper), values]", PINS),
+    mutant("a draft of rows can be read by everyone where it replaces a file", "private_files.py",
+           "            os.fchmod(descriptor, 0o600)", "            pass", (*PLANTED, "alone")),
+    mutant("a draft does not ask about a second person", "owner/relate.py",
+           "(*named, *_named_alike(unit, tables, found))", "()", (*PLANTED, "second")),
+    mutant("a check tells less noise than there is", "owner/questions.py",
+           "else factor * bar.stderr", "else 1.96 * bar.stderr", (*PLANTED, "interval")),
     mutant("data that has changed is served", "pins.py",
            "    if current is None or current.identity != identity:\n", "    if current is None:\n",
            (*RULES, "-k", "analyst_waits")),
