@@ -99,7 +99,7 @@ def environment_of(folder: Path, sources: bool) -> dict[str, str]:
 
 
 def start(path: str, environment: Mapping[str, str]) -> dict[str, float]:
-    """A start, a key, and leaving: CPU and time to the prompt, and time until the key is seen."""
+    """A start, a key, and leaving: CPU and time to the prompt, and from there until the key is seen."""
     started = time.monotonic()
     process, terminal = pty.fork()
     if process == 0:
@@ -112,6 +112,7 @@ def start(path: str, environment: Mapping[str, str]) -> dict[str, float]:
         os.write(terminal, _KEY.encode())
         _read_until(terminal, _KEY)
         seen["key"] = time.monotonic() - pressed
+        seen["key cpu"] = sum(_cpu(process).values()) - seen["cpu"]
         os.write(terminal, b"\x03\x04")
         _read_until(terminal, None)
         return seen
