@@ -78,6 +78,7 @@ USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere
 PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
 OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
 DOORS = ("tests/attacks/test_found_at_the_doors.py",)
+PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 
 
 @dataclass(frozen=True)
@@ -424,6 +425,17 @@ MUTANTS = (
     mutant("two who ask are two runs", "runs.py",
            "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
+    mutant("what was to be free is bought", "session.py", "if self._ticket.free and loss", "if False and loss", PYTHON),
+    mutant("a charge that was interrupted is not told", "session.py",
+           "if one.made or self._was_made(one)", "if one.made", PYTHON),
+    mutant("who waits for her turn cannot be canceled", "dbapi/connection.py",
+           "self._waiting.copy() if running is None", "() if running is None", PYTHON),
+    mutant("a statement runs with the session's settings", "session.py",
+           "before.for_one(self._privacy, settings or {})", "before", PYTHON),
+    mutant("a statement's own epsilon is forgotten for the session's aim", "settings.py",
+           'return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named', "return named", PYTHON),
+    mutant("parameters are asked twice", "sql/parameters.py",
+           "return tuple(literal(parameter) for parameter in parameters)", "return tuple(parameters)", PYTHON),
     mutant("runs without number", "session.py", "        self.dataset.runs.admit(claims)\n", "", SHARED),
     mutant("what was stored meanwhile is run again", "ledger/leases.py",
            '    if answers.read_body(db, release) is not None:\n        return known or Running("", 0, 0, 0)\n', "",
@@ -478,7 +490,8 @@ MUTANTS = (
     mutant("a prompt stands above data that has changed", "outlook.py",
            "        pins.check_unchanged(", "        0 and pins.check_unchanged(", OPENING),
     mutant("a parameter is what it prints", "sql/parameters.py",
-           "return TokenType.NUMBER, float.__repr__(parameter)", "return TokenType.NUMBER, repr(parameter)",
+           "return Literal(TokenType.NUMBER, float.__repr__(parameter))",
+           "return Literal(TokenType.NUMBER, repr(parameter))",
            (*INJECTION, "-k", "read_as_its_value")),
     mutant("a column with a collation is served", "versions.py",
            "        _check_collations(owner, table, source)\n", "        pass\n", (*RULES, "-k", "by_bytes")),
