@@ -42,6 +42,7 @@ tables:
       age: {type: integer, bounds: [0, 99]}
       ward: {type: text}
 """
+HERE = {**os.environ, "PYTHONPATH": str(Path(dpsql.__file__).parents[1])}  # this package, and no installed one
 CAST = "SELECT CAST(ward AS INTEGER) AS x FROM (SELECT ward, COUNT(*) AS n FROM people GROUP BY ward) AS q"
 
 
@@ -76,14 +77,14 @@ def shell_on(connection: dpsql.Connection, answers: list[bool], asked: list[str]
 @pytest.mark.parametrize("format_", ["table", "csv"])
 def test_a_selected_key_steers_no_terminal_through_an_error(folder: Path, format_: str) -> None:
     command = [sys.executable, "-m", "dpsql", "query", "people.yaml", CAST, "--user", "ana", "--format", format_]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=HERE)
     assert ran.returncode == 1 and "evil" in ran.stderr
     assert "\x1b" not in ran.stdout + ran.stderr and "\x07" not in ran.stdout + ran.stderr
 
 
 def test_what_a_failed_statement_was_charged_is_told(folder: Path) -> None:
     command = [sys.executable, "-m", "dpsql", "people.yaml", "--user", "ana", "-c", CAST]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=HERE)
     assert ran.returncode == 1 and "charged: epsilon ≤ 1 " in ran.stderr and "asking again is free" in ran.stderr
 
 
