@@ -10,11 +10,24 @@ from dpsql.cli.words import Place, Taken, Takes
 from dpsql.display.screen import Screen
 
 _SCRIPTS = {"bash": bash, "zsh": zsh, "fish": fish}
-_BY_METAVAR = {"FILE": Takes.FILE, "DIR": Takes.FOLDER, "SCHEMA": Takes.SCHEMA, "COMMAND": Takes.COMMAND}
+_BY_METAVAR = {
+    "FILE": Takes.FILE,
+    "SOURCE": Takes.FILE,
+    "DIR": Takes.FOLDER,
+    "SCHEMA": Takes.SCHEMA,
+    "NAME=VALUE": Takes.SETTING,
+}
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
-    screen.print(_SCRIPTS[given.shell](places(build_parser())).rstrip("\n"))
+    screen.print(_SCRIPTS[given.shell](_with_help(places(build_parser()))).rstrip("\n"))
+
+
+def _with_help(found: list[Place]) -> list[Place]:
+    """The words after `help` are those of all commands."""
+    own = next(place for place in found if place.words == ("help",))
+    told = [Place(("help", *place.words), place.below, own.options, ()) for place in found if place.below]
+    return [place for place in found if place is not own] + told
 
 
 def places(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> list[Place]:
@@ -32,7 +45,8 @@ def places(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> list
 def _taken(action: argparse.Action) -> Taken:
     what = (action.help or "").replace("%%", "%").partition(";")[0]
     choices = tuple(str(choice) for choice in action.choices or ())
-    return Taken(tuple(action.option_strings), Takes.NOTHING if action.nargs == 0 else _takes(action), choices, what)
+    takes = Takes.NOTHING if action.nargs == 0 else _takes(action)
+    return Taken(tuple(action.option_strings), takes, choices, what, action.nargs in ("+", "*"))
 
 
 def _takes(action: argparse.Action) -> Takes:
@@ -40,4 +54,6 @@ def _takes(action: argparse.Action) -> Takes:
         return Takes.CHOICE
     if action.dest in ("user", "name"):
         return Takes.USER
+    if action.dest == "tables":
+        return Takes.TABLE
     return _BY_METAVAR.get(str(action.metavar), Takes.TEXT)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dpsql.cli.words import Place, Taken, Takes
+from dpsql.cli.words import SETTINGS, Place, Taken, Takes
 
 _USERS = """command dpsql user list "$word" --json 2>/dev/null | sed -n 's/^ *"user": "\\(.*\\)",$/\\1/p'"""
+_TABLES = (
+    """command dpsql check "$word" --no-data --json 2>/dev/null"""
+    """ | sed -n '/^  "declared": \\[/,/\\]/s/^    "\\(.*\\)",\\{0,1\\}$/\\1/p'"""
+)
 
 
 def bash(places: Sequence[Place]) -> str:
@@ -20,7 +24,8 @@ def bash(places: Sequence[Place]) -> str:
         Takes.FOLDER: "_dpsql_folders",
         Takes.SCHEMA: "_dpsql_schemas",
         Takes.USER: '_dpsql_words "$(_dpsql_users)"',
-        Takes.COMMAND: f"_dpsql_words {_quoted(chr(10).join(places[0].below))}",
+        Takes.TABLE: '_dpsql_words "$(_dpsql_tables)"',
+        Takes.SETTING: "_dpsql_settings",
     }
     words = [
         f"        {_pattern(one)}) _dpsql_words {_quoted(chr(10).join(one.below))} ;;" for one in places if one.below
@@ -43,11 +48,39 @@ _dpsql_users() {{
         case $word in *.yaml|*.yml) {_USERS}; return ;; esac
     done
 }}
+_dpsql_tables() {{
+    local word
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        word=${{word/#\\~/$HOME}}
+        case $word in *.yaml|*.yml) {_TABLES}; return ;; esac
+    done
+}}
+_dpsql_settings() {{
+    [[ ${{line[n-1]}} == *=* ]] && return
+    compopt -o nospace 2>/dev/null
+    {_words(f"{name}=" for name in SETTINGS)}
+}}
 _dpsql() {{
-    local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} at= taken=0 skip= word i
+    local cur=${{COMP_WORDS[COMP_CWORD]}} prev at= taken=0 skip= glue= word i n=0
+    local -a line
     COMPREPLY=()
-    for ((i = 1; i < COMP_CWORD; i++)); do
+    # readline cuts words at = and at colons: --user=ana is --user and ana, a setting is one word again.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
         word=${{COMP_WORDS[i]}}
+        if [[ $n -gt 0 && $word == = && ${{line[n-1]}} == --* ]]; then
+            ((i < COMP_CWORD)) || line[n++]=
+        elif [[ $n -gt 0 && $word =~ ^[=:]+$ ]]; then
+            line[n-1]+=$word glue=1
+        elif [[ -n $glue ]]; then
+            line[n-1]+=$word glue=
+        else
+            line[n++]=$word
+        fi
+    done
+    [[ $cur =~ ^[=:]+$ ]] && cur=
+    prev=${{line[n-2]}}
+    for ((i = 1; i < n - 1; i++)); do
+        word=${{line[i]}}
 {_walk(places, "            ")}
     done
     case $at:$prev in
@@ -78,7 +111,8 @@ def zsh(places: Sequence[Place]) -> str:
         Takes.FOLDER: "_files -/",
         Takes.SCHEMA: "_files -g '*.(yaml|yml)'",
         Takes.USER: "_dpsql_users",
-        Takes.COMMAND: f"compadd -- {' '.join(places[0].below)}",
+        Takes.TABLE: "_dpsql_tables",
+        Takes.SETTING: f"compadd -S '' -- {' '.join(f'{name}=' for name in SETTINGS)}",
     }
     words = [f"        {_pattern(one)}) found=({_described(one.below.items())}) ;;" for one in places if one.below]
     options = [f"        {_pattern(one)}) found=({_described(_helped(one.options))}) ;;" for one in places]
@@ -92,6 +126,13 @@ _dpsql_users() {{
         case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_USERS})"}}; return ;; esac
     done
 }}
+_dpsql_tables() {{
+    local word
+    for word in ${{words[2,CURRENT-1]}}; do
+        word=${{word/#\\~/$HOME}}
+        case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_TABLES})"}}; return ;; esac
+    done
+}}
 _dpsql_words() {{ compadd -- ${{(f)1}}; }}
 _dpsql() {{
     local cur=${{words[CURRENT]}} prev=${{words[CURRENT-1]}} at= taken=0 skip= word i
@@ -100,6 +141,11 @@ _dpsql() {{
         word=${{words[i]}}
 {_walk(places, "            ")}
     done
+    if [[ $cur == --*=* ]]; then
+        prev=${{cur%%=*}}
+        cur=${{cur#*=}}
+        compset -P 1 '*='
+    fi
     case $at:$prev in
 {_after(places, offers)}
     esac
@@ -130,7 +176,8 @@ def fish(places: Sequence[Place]) -> str:
         Takes.FOLDER: "-x -a '(__fish_complete_directories)'",
         Takes.SCHEMA: "-x -a '(__dpsql_schemas)'",
         Takes.USER: "-x -a '(__dpsql_users)'",
-        Takes.COMMAND: f"-x -a {_quoted(' '.join(places[0].below))}",
+        Takes.TABLE: "-x -a '(__dpsql_tables)'",
+        Takes.SETTING: f"-x -a {_quoted(' '.join(f'{name}=' for name in SETTINGS))}",
     }
     lines = [f"complete -c dpsql -n '__dpsql_at \"\" 0' {offers[Takes.SCHEMA]}"]
     for place in places:
@@ -141,7 +188,8 @@ def fish(places: Sequence[Place]) -> str:
             lines.append(f"{here}' {names} {_fish_offer(option, offers)} -d {_quoted(option.help)}")
         for number, argument in enumerate(place.arguments):
             if argument.takes is not Takes.TEXT:
-                lines.append(f"{here} {number}' {_fish_offer(argument, offers)}")
+                there = f"{here}'" if argument.several and number == 0 else f"{here} {number}'"
+                lines.append(f"{there} {_fish_offer(argument, offers)}")
     return f"""\
 # Completion of dpsql for fish, made by: dpsql completion fish
 function __dpsql_path
@@ -190,6 +238,15 @@ function __dpsql_users
         switch $word
             case '*.yaml' '*.yml'
                 {_USERS}
+                return
+        end
+    end
+end
+function __dpsql_tables
+    for word in (commandline -opc)
+        switch $word
+            case '*.yaml' '*.yml'
+                {_TABLES}
                 return
         end
     end
@@ -243,7 +300,7 @@ def _after(places: Sequence[Place], offers: dict[Takes, str]) -> str:
 
 def _arguments(places: Sequence[Place], offers: dict[Takes, str]) -> str:
     return _lines(
-        f"        {place.path}:{number}) {_offer(argument, offers)} ;;"
+        f"        {place.path}:{'*' if argument.several else number}) {_offer(argument, offers)} ;;"
         for place in places
         for number, argument in enumerate(place.arguments)
         if argument.takes is not Takes.TEXT

@@ -15,8 +15,16 @@ class Takes(Enum):
     FOLDER = "folder"
     SCHEMA = "schema"
     USER = "user"
-    COMMAND = "command"
+    SETTING = "setting"
+    TABLE = "table"
     CHOICE = "choice"
+
+
+SETTINGS = (
+    "epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive", "max_error",
+    "max_relative_error", "confidence",
+)  # fmt: skip
+"""What `--set` can name: as `SHOW ALL` lists them."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Taken:
     takes: Takes
     choices: tuple[str, ...]
     help: str
+    several: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 from dpsql.engines.measure import (
     ColumnFacts,
     column_facts,
+    exact_figures,
     keys_per_unit,
     orphans,
     rows_per_unit,
-    exact_figures,
     with_fields,
 )
 from dpsql.engines.owner import DuckDBOwner
@@ -80,6 +80,7 @@ def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = T
         tables=found,
         findings=tuple(sorted(findings, key=lambda finding: list(Level).index(finding.level))),
         data=data,
+        declared=tuple(table.name for table in schema.tables),
     )
 
 
@@ -162,7 +163,8 @@ class _Look:
         advised += advice.of_columns(self.schema, table, facts, rows, self._values)
         histogram = rows_per_unit(self.owner.ask, self.schema, table, self.relations)
         held = sum(number * count for number, count in histogram.items())
-        questions = tuple(answer_question(self.session, one, self._exactly(table)) for one in typical(self.schema, table))
+        asked = typical(self.schema, table)
+        questions = tuple(answer_question(self.session, one, self._exactly(table)) for one in asked)
         missing = 0
         if isinstance(table.unit, ForeignUnit):
             missing = orphans(self.owner.ask, self.schema, table, self.relations)

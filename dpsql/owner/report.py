@@ -124,6 +124,7 @@ class Report:
     tables: tuple[TableReport, ...]
     findings: tuple[Finding, ...]
     data: bool  # whether rows were read
+    declared: tuple[str, ...] = ()  # the tables of the schema, looked at or not
 
     @property
     def well(self) -> bool:

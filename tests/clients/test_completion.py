@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pexpect
 import pytest
 from support.needed import program
+
+from dpsql.cli.words import SETTINGS
+from dpsql.settings import NAMES
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +36,22 @@ OFFERED = [
     ("dpsql query clinic.yaml --file no", ["notes.txt"]),
     ("dpsql completion ", ["bash", "zsh", "fish", None, "clinic.yaml"]),
     ("dpsql help aud", ["audit"]),
+    ("dpsql help user ", ["add", "list", "remove", None, "clinic.yaml", "audit"]),
+    ("dpsql help answers l", ["list"]),
+    ("dpsql init no", ["notes.txt"]),
+    ("dpsql init clinic.yaml --force no", ["notes.txt"]),
+    ("dpsql query clinic.yaml --set ", ["epsilon=", "max_relative_error=", None, "clinic.yaml"]),
+    ("dpsql query clinic.yaml --set contributions.r", ["contributions.rows="]),
+    ("dpsql query --set noise=laplace cl", ["clinic.yaml"]),
+    ("dpsql check clinic.yaml --table ", ["patients", "visits", None, "clinic.yaml"]),
+    ("dpsql query clinic.yaml --user=", ["ana", "bi", None, "clinic.yaml"]),
+    ("dpsql query clinic.yaml --user=a", ["ana", None, "bi"]),
+    ("dpsql query --user=ana cl", ["clinic.yaml"]),
 ]
+
+
+def test_the_settings_that_are_offered_are_those_that_there_are() -> None:
+    assert SETTINGS == NAMES
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +93,7 @@ def _id(value: object) -> str | None:
 def test_bash_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
     """By the function that Tab calls, with the words as readline cuts them."""
     program("bash")
-    words = line.split(" ")
+    words = [word for part in line.split(" ") for word in re.findall("[^=]+|=", part) or [""]]
     script = 'source .bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dpsql; printf "%s\\n" "${COMPREPLY[@]}"'
     _check(set(_run(folder, ["bash", "-c", script, "bash", *words]).split("\n")) - {""}, offered)
 
@@ -83,12 +103,14 @@ def test_bash_offers_what_fits(folder: Path, line: str, offered: list[str | None
 def test_fish_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
     program("fish")
     out = _run(folder, ["fish", "--no-config", "-c", f"source .fish; complete -C {shlex.quote(line)}"])
-    _check({one.partition("\t")[0].rstrip("/") for one in out.splitlines()}, offered)
+    whole = {one.partition("\t")[0].rstrip("/") for one in out.splitlines()}
+    _check({one.removeprefix("--user=") for one in whole}, offered)
 
 
 # Stands in for zsh's own functions, which only work while a line is edited; what they are given is listed.
 ZSH = r"""
 compdef() { :; }
+compset() { :; }
 compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -l -- "$@"; }
 _describe() { local name=${@[-1]}; print -l -- "${(@)${(@P)name}%%:*}"; }
 _files() {
@@ -109,7 +131,8 @@ _dpsql
 def test_zsh_offers_what_fits(folder: Path, line: str, offered: list[str | None]) -> None:
     program("zsh")
     found = set(_run(folder, ["zsh", "-f", "-c", ZSH, "zsh", *line.split(" ")]).split("\n")) - {""}
-    _check({one for one in found if one.startswith(line.split(" ")[-1])}, offered)
+    typed = re.sub("^--.*=", "", line.split(" ")[-1])
+    _check({one for one in found if one.startswith(typed)}, offered)
 
 
 def _zsh(folder: Path) -> pexpect.spawn[str]:
@@ -121,18 +144,42 @@ def _zsh(folder: Path) -> pexpect.spawn[str]:
     return child
 
 
+def _bash(folder: Path) -> pexpect.spawn[str]:
+    child = pexpect.spawn("bash", ["--norc", "-i"], cwd=folder, env=_environment(folder), encoding="utf-8", timeout=20)
+    child.sendline("PS1='ready> '; source ./.bash; echo started")
+    child.expect("\nstarted")
+    child.expect("ready> ")
+    return child
+
+
 @pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.clients)])
 def test_tab_completes_the_word_that_is_typed(folder: Path, shell: str) -> None:
     program(shell)
-    if shell == "zsh":
-        child = _zsh(folder)
-    else:
-        child = pexpect.spawn(
-            "bash", ["--norc", "-i"], cwd=folder, env=_environment(folder), encoding="utf-8", timeout=20
-        )
-        child.sendline("PS1='ready> '; source ./.bash; echo started")
-        child.expect("\nstarted")
-        child.expect("ready> ")
+    child = _zsh(folder) if shell == "zsh" else _bash(folder)
     child.send("dpsql comp\tz\t\r")  # two words of its own, each from its first letters
     child.expect("#compdef dpsql", timeout=20)
+    child.close(force=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("dpsql init no\t", "init notes.txt"),
+        ("dpsql query clinic.yaml --user=a\t", "--user=ana"),
+        ("dpsql query clinic.yaml --set eps\t0.5", "--set epsilon=0.5"),
+        ("dpsql check clinic.yaml --table vi\t", "--table visits"),
+    ],
+    ids=["source", "user", "set", "table"],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_tab_completes_values_as_the_shell_cuts_words(folder: Path, shell: str, typed: str, line: str) -> None:
+    """The line as it stands after Tab, taken down instead of being run."""
+    program(shell)
+    child = _zsh(folder) if shell == "zsh" else _bash(folder)
+    child.sendline("dpsql() { echo asked: $*; }")
+    child.expect("ready> ")
+    child.send(typed)
+    time.sleep(3)
+    child.send("\r")
+    child.expect(f"asked: .*{re.escape(line)}", timeout=20)
     child.close(force=True)
