@@ -19,7 +19,7 @@ EDITABLE := --config-settings editable_mode=compat
 
 help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
-	@echo 'make demo      a small hospital, five queries, their cost'
+	@echo 'make demo      a small hospital, five queries, what they lose'
 	@echo 'make test      all tests but the slow statistical ones'
 	@echo 'make test-clients   the tests that need zsh and fish; as root they are installed by apt-get'
 	@echo 'make lint      ruff'

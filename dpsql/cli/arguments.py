@@ -117,7 +117,7 @@ def _add_query(commands: Commands[Parser]) -> None:
 
 def _add_explain(commands: Commands[Parser]) -> None:
     examples = ('dpsql explain hospital.yaml "SELECT COUNT(*) FROM visits" --user ana --epsilon 0.5',)
-    what = "tell what a statement would cost and how good it would be; free"
+    what = "tell what a statement would be charged and how good it would be; free"
     parser = command(commands, "explain", what, _STATEMENT, examples=examples)
     _add_statement(parser)
     add_json(parser, "it")

@@ -108,7 +108,7 @@ def _show(screen: Screen, folder: Path) -> None:
         for number, (title, moral, sql) in enumerate(QUESTIONS, 1):
             _title(screen, f"{number}. {title}", moral)
             _ask(screen, cursor, sql)
-        _title(screen, "6. What is refused", "Single rows never come out. It costs nothing to try.")
+        _title(screen, "6. What is refused", "Single rows never come out. Trying is free.")
         _refuse(screen, cursor)
         again = "The first question in other words: the same release, so the same values, and nothing to pay."
         _title(screen, "7. What is asked again is free", again)

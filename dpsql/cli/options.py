@@ -5,11 +5,24 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 
 from dpsql.repl.view import FORMATS
 
 # argparse has no public name for it.
 Commands = argparse._SubParsersAction
+
+
+def number(text: str) -> str:
+    """The words of a number, such as 0.5, 1e-6 or 1/3: what is none is wrong usage, whatever the schema says."""
+    try:
+        finite = Fraction(text) is not None if "/" in text else Decimal(text).is_finite()
+    except (ArithmeticError, ValueError):
+        finite = False
+    if not finite:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number')
+    return text
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **given: object) -> None:
         super().__init__(
-            **given,  # type: ignore[arg-type]  (argparse's own, of many types)
+            **given,  # type: ignore[arg-type]  # argparse's own, of many types
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -61,8 +74,9 @@ def add_user(parser: Parser) -> None:
 
 
 def add_settings(parser: Parser) -> None:
-    parser.add_argument("--epsilon", metavar="E", help="the most that a statement may lose, instead of the default")
-    parser.add_argument("--delta", metavar="D", help="its delta; 0 asks for pure differential privacy")
+    what = "the most that a statement may lose, instead of the default"
+    parser.add_argument("--epsilon", metavar="E", type=number, help=what)
+    parser.add_argument("--delta", metavar="D", type=number, help="its delta; 0 asks for pure differential privacy")
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help="another setting; SHOW ALL lists them"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsql.cli.options import Commands, Parser, actions, add_json, add_schema, command
+from dpsql.cli.options import Commands, Parser, actions, add_json, add_schema, command, number
 from dpsql.cli.owner_arguments import add_check, add_init
 
 
@@ -26,7 +26,7 @@ def _add_budget(commands: Commands[Parser]) -> None:
         "dpsql budget hospital.yaml --report",
         "dpsql budget hospital.yaml --user ana --history ana.csv",
     )
-    what = "tell what was spent and what is left, of one account or of all"
+    what = "tell what was lost and what is left, of one account or of all"
     parser = command(commands, "budget", what, more, examples=examples)
     add_schema(parser)
     parser.add_argument("--user", metavar="NAME", help="one analyst of the schema, with her own figures only")
@@ -55,7 +55,7 @@ def _add_audit(commands: Commands[Parser]) -> None:
 
 def _add_answers(commands: Commands[Parser]) -> None:
     below = actions(command(commands, "answers", "the owner's commands about the stored answers"))
-    what = "list the releases: what was asked, by whom it is paid, what it cost"
+    what = "list the releases: what was asked, by whom it is paid, what was charged"
     listed = command(below, "list", what, examples=("dpsql answers list hospital.yaml",))
     add_schema(listed)
     add_json(listed, "the list")
@@ -83,7 +83,7 @@ def _add_data(commands: Commands[Parser]) -> None:
     what = "check the data as it is now and serve it as the next version"
     more = """
         Files are pinned when they are registered; when they change, nothing is served until this is run.
-        Releases of earlier versions stay paid for, and what was spent stays spent.
+        Releases of earlier versions stay paid for, and what was charged stays charged.
         """
     changed = command(below, "changed", what, more, examples=("dpsql data changed hospital.yaml",))
     add_schema(changed)
@@ -99,7 +99,7 @@ def _add_account(commands: Commands[Parser]) -> None:
     add_json(resume, "the account")
     more = """
         A budget that is raised in the schema counts only once it is recorded here, as an entry in the ledger. What was
-        spent stays spent.
+        charged stays charged.
         """
     what = "record the budget that the schema now gives to an account"
     grant = command(below, "grant", what, more, examples=("dpsql account grant hospital.yaml ana",))
@@ -123,8 +123,8 @@ def _add_user(commands: Commands[Parser]) -> None:
     add = command(below, "add", what, more, examples=examples)
     add_schema(add)
     add.add_argument("name", metavar="NAME", help="the analyst's name")
-    add.add_argument("--epsilon", metavar="E", help="the budget of a new analyst")
-    add.add_argument("--delta", metavar="D", help="the delta of a new analyst's budget")
+    add.add_argument("--epsilon", metavar="E", type=number, help="the budget of a new analyst")
+    add.add_argument("--delta", metavar="D", type=number, help="the delta of a new analyst's budget")
     given = add.add_mutually_exclusive_group()
     given.add_argument("--password-stdin", action="store_true", help="the password is the first line that comes in")
     given.add_argument("--generate", action="store_true", help="make a password, and print it once")

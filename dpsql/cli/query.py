@@ -62,7 +62,7 @@ def read_parameter(text: str) -> Parameter:
 
 
 def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None = None, digits: bool = True) -> None:
-    """Rows to the standard output; notices, and what it cost where a program reads the rows, beside it."""
+    """Rows to the standard output; notices, and what was charged where a program reads the rows, beside it."""
     shown = take(cursor)
     for notice in shown.notices:
         screen.note(f"NOTICE:  {notice}")

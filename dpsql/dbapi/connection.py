@@ -170,7 +170,7 @@ class Connection:
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, Setting] | None = None
     ) -> Explanation:
-        """What the statement would cost and how good it would be; free. `print` it, or read its fields."""
+        """What the statement would be charged and how good it would be; free. `print` it, or read its fields."""
         check_statement(sql, parameters)
         given = read_settings(settings or {})
         with self._lock:

@@ -7,9 +7,9 @@
     %%dpsql answer << --epsilon 0.1                 a statement; the answer is kept in a variable, or shown
     SELECT ward, COUNT(*) FROM visits GROUP BY ward
 
-`--explain` tells what the statement would cost, for free; `--params values` takes its parameters from a variable. An
-error is shown with a caret below the statement and without a traceback. SQL is sent as it stands: IPython fills nothing
-in for {x} and $x.
+`--explain` tells the statement's price, for free; `--params values` takes its parameters from a variable. An error is
+shown with a caret below the statement and without a traceback. SQL is sent as it stands: IPython fills nothing in for
+{x} and $x.
 """
 
 from __future__ import annotations

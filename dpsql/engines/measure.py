@@ -290,11 +290,11 @@ def orphans(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Sour
     return _whole(count)
 
 
-# --- what is true ----------------------------------------------------------------------------------------------------
+# --- exact figures ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class TrueFigures:
+class ExactFigures:
     """A group (as text; None without a key, or where it is NULL), its rows, and the sum and mean of a column."""
 
     group: str | None
@@ -303,9 +303,9 @@ class TrueFigures:
     mean: float | None
 
 
-def true_figures(
+def exact_figures(
     ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], key: Column | None, value: Column | None
-) -> list[TrueFigures]:
+) -> list[ExactFigures]:
     """Of the rows that belong to a unit, before clipping: by the key, or all."""
     fields = {"k": f"CAST({_typed(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
     if value is not None:
@@ -314,7 +314,7 @@ def true_figures(
     held = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
     grouped = " GROUP BY k" if key else ""
     rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v) FROM ({owned}){held}{grouped}")
-    return [TrueFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3])) for row in rows]
+    return [ExactFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3])) for row in rows]
 
 
 def _group(value: object) -> str | None:

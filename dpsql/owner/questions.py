@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import median
 
-from dpsql.engines.measure import TrueFigures
+from dpsql.engines.measure import ExactFigures
 from dpsql.errors import Error
 from dpsql.owner.report import QuestionReport
 from dpsql.privacy.mechanisms import interval_factor
@@ -22,7 +22,7 @@ MOST_SUMS, MOST_KEYS, MOST_UNDECLARED = 3, 2, 4
 GOOD = Fraction(1, 20)
 """The error that an epsilon is told for."""
 
-Truth = Callable[[Column | None, Column | None], list[TrueFigures]]
+Exactly = Callable[[Column | None, Column | None], list[ExactFigures]]
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,15 @@ def typical(schema: Schema, table: Table) -> Iterator[Question]:
         yield Question(f"SELECT {by}, AVG({value}) FROM {name} GROUP BY {by}", "mean", keys[0], sums[0])
 
 
-def answer_question(session: Session, question: Question, truth: Truth) -> QuestionReport:
-    """The answer without noise against the truth, and the error bar that it would have."""
+def answer_question(session: Session, question: Question, exact: Exactly) -> QuestionReport:
+    """The answer without noise against the exact one, and the error bar that it would have."""
     try:
         answer = session.execute(question.sql)
     except Error as error:
         return QuestionReport(question.sql, None, None, None, None, None, error.message)
-    true = {_text(row.group): getattr(row, question.measure) for row in truth(question.key, question.value)}
+    figures = {_text(row.group): getattr(row, question.measure) for row in exact(question.key, question.value)}
     factor = _factor(session, question)
-    cells = [_compared(true.get(group), value, half) for group, value, half in _cells(answer, question, factor)]
+    cells = [_compared(figures.get(group), value, half) for group, value, half in _cells(answer, question, factor)]
     known = [cell for cell in cells if cell is not None]
     if not known:
         return QuestionReport(question.sql, len(cells) if question.key else None, None, None, None, None)
@@ -118,19 +118,19 @@ def _text(value: object) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _compared(true: float | None, value: float | None, half: float | None) -> tuple[float, float, float | None] | None:
-    """The true value, what is lost of it, and the noise, the latter two as shares of it; None where it is zero."""
-    if true is None or true == 0 or value is None:
+def _compared(exact: float | None, value: float | None, half: float | None) -> tuple[float, float, float | None] | None:
+    """The exact value, what is lost of it, and the noise, the latter two as shares of it; None where it is zero."""
+    if exact is None or exact == 0 or value is None:
         return None
-    return true, (true - value) / abs(true), None if half is None else half / abs(true)
+    return exact, (exact - value) / abs(exact), None if half is None else half / abs(exact)
 
 
-def _epsilon(session: Session, question: Question, true: float, noise: float) -> float | None:
+def _epsilon(session: Session, question: Question, exact: float, noise: float) -> float | None:
     """The least that makes the noise GOOD: of averages about, since their noise depends on counts."""
     settings = session.settings.statement
     if question.measure == "mean":
         return float(settings.epsilon) * noise / float(GOOD)
-    most = Fraction(float(f"{abs(true) * float(GOOD):.3g}"))
+    most = Fraction(float(f"{abs(exact) * float(GOOD):.3g}"))
     try:
         aimed = session.compiled(question.sql, settings=replace(settings, max_error=most))
     except Error:

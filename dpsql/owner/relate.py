@@ -77,7 +77,7 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
-def _entity(table: FoundTable) -> tuple[str, ...]:
+def _kind_of_row(table: FoundTable) -> tuple[str, ...]:
     """What a row of the table is, by its name."""
     parts = words(table.name)
     parts = parts[1:] if len(parts) > 1 and parts[0] in _PREFIXES else parts
@@ -106,7 +106,7 @@ def key_of(table: FoundTable) -> tuple[str, bool] | None:
         column = table.column(key[0]) if len(key) == 1 else None
         if column is not None and column.type is not None and column.type.kind in _ID_KINDS:
             return column.name, True
-    entity = _entity(table)
+    entity = _kind_of_row(table)
     for column in table.columns:
         subject = _subject(column)
         if subject is not None and (subject == entity or (subject == () and column.name.lower() in ("id", "uuid"))):
@@ -144,7 +144,7 @@ def _by_name(tables: Sequence[FoundTable]) -> Iterator[Link]:
         for column in table.columns:
             subject = _subject(column)
             for home, named in homes if subject else ():
-                entity, known = _entity(home), home.column(named)
+                entity, known = _kind_of_row(home), home.column(named)
                 assert subject is not None and known is not None
                 same = subject == entity or subject[-len(entity) :] == entity  # also sender_user_id
                 if home is not table and entity and same and known.type == column.type:
@@ -252,7 +252,7 @@ def _named_alike(unit: Candidate, tables: Sequence[FoundTable], table: FoundTabl
     known = home.column(unit.column)
     assert known is not None
     subject = _subject(known)
-    ending = _entity(home) if subject == () else subject
+    ending = _kind_of_row(home) if subject == () else subject
     for column in table.columns if ending else ():
         whose = _subject(column)
         if whose and ending and whose[-1] == ending[-1] and column.type == known.type:
@@ -267,7 +267,7 @@ def _level(names: Sequence[str]) -> int:
 def _rank(tables: Sequence[FoundTable], one: Candidate) -> tuple[int, int, int]:
     table = next(table for table in tables if table.name == one.table)
     key = key_of(table)
-    level = min(_level(words(one.column)), _level(_entity(table)) if key and key[0] == one.column else 3)
+    level = min(_level(words(one.column)), _level(_kind_of_row(table)) if key and key[0] == one.column else 3)
     return level, -len(one.ways), 0 if key and key[0] == one.column else 1
 
 
@@ -279,6 +279,6 @@ def _why(tables: Sequence[FoundTable], table: str, column: str, ways: Mapping[st
         reasons.append("a key of its table" if key[1] else "the key of its table by its name")
     reached = len(ways)
     reasons.append(f"{reached} other table{'' if reached == 1 else 's'} lead{'s' if reached == 1 else ''} to it")
-    if _level((*words(column), *_entity(found))) == 0:
+    if _level((*words(column), *_kind_of_row(found))) == 0:
         reasons.append("it names people")
     return ", ".join(reasons)

@@ -55,7 +55,8 @@ COMMANDS = (
 BY_NAME = {command.name: command for command in COMMANDS}
 WORDS = {"exit": "\\q", "quit": "\\q", "help": "\\?"}
 """What people type alone on a line, and mean a command."""
-_ALSO = {"h": "?", "help": "?", "quit": "q", "exit": "q", "include": "i", "out": "o", "edit": "e", "z": "conninfo"}
+_ALSO = {"h": "?", "help": "?", "quit": "q", "exit": "q", "include": "i", "out": "o", "edit": "e"}
+"""Longer names, as in psql."""
 
 
 @dataclass(frozen=True)

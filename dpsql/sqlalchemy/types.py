@@ -86,6 +86,7 @@ class BoundInterval(postgresql.INTERVAL):
 
     render_bind_cast = True
 
+    # SQLAlchemy's own dialects narrow it in the same way: it is only called with an Interval.
     @classmethod
     def adapt_emulated_to_native(cls, interval: types.Interval, **kw: Any) -> BoundInterval:  # type: ignore[override]
         return cls(precision=interval.second_precision)

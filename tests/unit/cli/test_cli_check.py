@@ -136,7 +136,7 @@ def test_norms_are_what_the_plan_does(shop):
     assert declared.units_clipped == pytest.approx(10 / 1020)
     assert declared.rows_lost == pytest.approx((97 + 9 * 6) / 1201)
     (counted,) = (one for one in orders.questions if one.sql == "SELECT COUNT(*) FROM orders")
-    assert (counted.truth, counted.lost) == (1201, pytest.approx(declared.rows_lost, abs=1e-4))
+    assert (counted.exact, counted.lost) == (1201, pytest.approx(declared.rows_lost, abs=1e-4))
     noises = {norm.rows: norm.noise for norm in orders.norms}
     assert noises[101] == pytest.approx(noises[4] * 101 / 4)
 
@@ -145,9 +145,9 @@ def test_what_bounds_lose_is_seen_in_questions(shop):
     users = {one.sql: one for one in tables_of(check_schema(shop))["users"].questions}
     asked = users["SELECT SUM(age) FROM users"]
     true, clipped = exact(shop, "SELECT sum(age), sum(greatest(20, least(60, age))) FROM users")
-    assert asked.truth == true and asked.lost == pytest.approx((true - clipped) / true, abs=1e-6)
+    assert asked.exact == true and asked.lost == pytest.approx((true - clipped) / true, abs=1e-6)
     by_sex = users["SELECT sex, COUNT(*) FROM users GROUP BY sex"]
-    assert by_sex.groups == 2 and by_sex.truth == (100 + 700) / 2 and by_sex.lost == 0
+    assert by_sex.groups == 2 and by_sex.exact == (100 + 700) / 2 and by_sex.lost == 0
 
 
 def test_noise_is_that_of_the_default_epsilon(shop):
@@ -157,14 +157,14 @@ def test_noise_is_that_of_the_default_epsilon(shop):
             for asked in table.questions:
                 (offer,) = (one for one in connection.explain(asked.sql).offers if one.chosen)
                 if offer.within[-1] is not None and not asked.groups:
-                    assert asked.noise * abs(asked.truth) == pytest.approx(offer.within[-1])
+                    assert asked.noise * abs(asked.exact) == pytest.approx(offer.within[-1])
 
 
 def test_the_epsilon_for_five_percent_gives_five_percent(shop):
     (counted,) = (one for one in tables_of(check_schema(shop))["orders"].questions if "SELECT COUNT(*)" in one.sql)
     with dpsql.connect(shop, epsilon=f"{counted.epsilon:.6g}") as connection:
         error = 1.96 * connection.explain(counted.sql).expected[0]
-    assert 0.9 * 0.05 < error / counted.truth <= 1.01 * 0.05
+    assert 0.9 * 0.05 < error / counted.exact <= 1.01 * 0.05
 
 
 def test_undeclared_keys_tell_how_many_groups_would_show(shop):
@@ -423,7 +423,7 @@ tables: {t: {unit: row, columns: {x: {type: integer, bounds: [0, 9]}, k: {type: 
         db.execute("CREATE TABLE t AS SELECT (i % 10)::INTEGER AS x, 'k' || i % 2 AS k FROM range(5000) t(i)")
     (table,) = check_schema(tmp_path / "d.yaml").tables
     assert (table.units, table.without_unit, table.norms) == (5000, 0, ())
-    assert table.keys[0].shown == 2 and table.questions[0].truth == 5000
+    assert table.keys[0].shown == 2 and table.questions[0].exact == 5000
 
 
 def test_an_empty_table(run, shop):

@@ -171,8 +171,8 @@ def test_noise_is_the_interval_that_analysts_are_told(tmp_path: Path, delta: str
     by_sql = {one.sql: one for one in report.questions}
     for sql in ("SELECT COUNT(*) FROM people", "SELECT SUM(age) FROM people"):
         asked = by_sql[sql]
-        assert asked.noise is not None and asked.truth is not None and asked.epsilon is not None
-        half = asked.noise * abs(asked.truth)
+        assert asked.noise is not None and asked.exact is not None and asked.epsilon is not None
+        half = asked.noise * abs(asked.exact)
         with dpsql.connect(path) as connection:
             ((bar,),) = connection.cursor().execute(sql).errors
         assert bar is not None
@@ -189,5 +189,5 @@ def test_noise_is_not_made_smaller_by_bounds(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("query: {epsilon: 0.5", "query: {epsilon: 0.001"))
     (report,) = check_schema(path).tables
     asked = next(one for one in report.questions if one.sql == "SELECT AVG(age) FROM people")
-    assert asked.noise is not None and asked.truth is not None
-    assert asked.noise * asked.truth > 100, "wider than the bounds"
+    assert asked.noise is not None and asked.exact is not None
+    assert asked.noise * asked.exact > 100, "wider than the bounds"
