@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.options import Commands, Parser, add_json, add_schema, command
+from dpsql.cli.options import Commands, Parser, add_json, add_schema, command, number
 
 
 def add_init(commands: Commands[Parser]) -> None:
@@ -26,8 +26,8 @@ def add_init(commands: Commands[Parser]) -> None:
     parser.add_argument("--output", "-o", metavar="FILE", help="the schema to write, or - ; named after the source")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument("--unit", metavar="TABLE.COLUMN", help="whom to protect, or row; else the likeliest is taken")
-    parser.add_argument("--epsilon", metavar="E", help="the dataset's budget; 4")
-    parser.add_argument("--delta", metavar="D", help="its delta; 1e-6")
+    parser.add_argument("--epsilon", metavar="E", type=number, help="the dataset's budget; 4")
+    parser.add_argument("--delta", metavar="D", type=number, help="its delta; 1e-6")
     parser.add_argument("--neighbors", choices=("add_remove", "change_one"), help="add_remove")
     parser.add_argument(
         "--analyst", metavar="NAME", action="append", default=[], dest="analysts",

@@ -33,6 +33,8 @@ _COMMANDS = {
     "completion": "dpsql.cli.completion",
     "help": "dpsql.cli.helping",
 }
+_ASKING = ("repl", "query")
+"""Commands that statements are charged in."""
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
 
@@ -61,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except KeyboardInterrupt:
-        screen.note("interrupted; what was charged is paid for, and asking again is free")
+        paid = "; what was charged is paid for, and asking again is free" if given.command in _ASKING else ""
+        screen.note(f"interrupted{paid}")
         return _INTERRUPTED
 
 

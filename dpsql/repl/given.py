@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from dpsql.display.screen import Usage
@@ -16,9 +17,20 @@ def settings_of(given: argparse.Namespace) -> dict[str, str]:
         name, separator, value = text.partition("=")
         if not separator:
             raise Usage(f"--set takes NAME=VALUE, not {text}")
+        if name.strip() in ("epsilon", "delta") and not _is_number(value):
+            raise Usage(f"--set {name.strip()} takes a number, not {value}")
         settings[name.strip()] = value.strip()
     named = {"epsilon": given.epsilon, "delta": given.delta}
     return settings | {name: value for name, value in named.items() if value is not None}
+
+
+def _is_number(text: str) -> bool:
+    """As SET reads it, which may have quotes around it; its range is for the settings to judge."""
+    parts = text.strip().strip("'\"").split("/")
+    try:
+        return all(Decimal(part).is_finite() for part in parts)
+    except InvalidOperation:
+        return False
 
 
 def read_statements(path: str) -> str:

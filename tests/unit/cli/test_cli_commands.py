@@ -129,7 +129,7 @@ def test_wrong_usage(run, arguments):
     [
         (("query", "SCHEMA", "SELECT 1"), "a user must be named"),
         (("query", "SCHEMA", "SELECT 1", "--user", "eve"), 'no analyst "eve"'),
-        (("query", "SCHEMA", "SELECT 1", "--user", "ana", "--epsilon", "much"), "epsilon must be a number"),
+        (("query", "SCHEMA", "SELECT 1", "--user", "ana", "--epsilon", "0"), "epsilon must be above 0"),
         (("query", "SCHEMA", "SELECT 1", "--user", "ana", "--set", "bogus=1"), 'no setting "bogus"'),
         (("query", "SCHEMA", "--file", "no.sql"), 'the file "no.sql" cannot be read'),
         (("query", "no.yaml", "SELECT 1"), "no such file"),
