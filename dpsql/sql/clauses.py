@@ -49,15 +49,6 @@ def _is_false(node: exp.EQ) -> bool:
     return left != right
 
 
-def aggregate_hint(select: exp.Select) -> str:
-    source = select.args["from_"].this
-    table = source.name if isinstance(source, exp.Table) else source.alias or "t"
-    column = next((e.name for e in select.expressions if isinstance(e, exp.Column) and e.name != "*"), None)
-    if column is None:
-        return f"Aggregate, for example: SELECT COUNT(*) FROM {table}."
-    return f"Aggregate, for example: SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}."
-
-
 def one_unit(select: exp.Select) -> NotPrivate:
     return NotPrivate(
         "grouping by the privacy unit would return a row for each unit",

@@ -23,12 +23,17 @@ FAMILIES = (
     _family(
         "INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE COPY IMPORT",
         "data is read, never written",
-        "The owner changes the data at its source, then registers it.",
+        "Questions are answered here; the owner changes the data at its source, then registers it.",
     ),
     _family(
-        "CREATE ALTER DROP COMMENT REINDEX REFRESH",
+        "CREATE",
         "the schema declares the tables",
-        "Instead of a temporary table or a view, write WITH name AS (SELECT …) SELECT ….",
+        "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….",
+    ),
+    _family(
+        "ALTER DROP COMMENT REINDEX REFRESH",
+        "the schema declares the tables",
+        "Questions are answered here, and nothing is changed; the owner edits the tables in the schema.",
     ),
     _family(
         "GRANT REVOKE REASSIGN",

@@ -27,7 +27,6 @@ from dpsql.sql.block_outputs import same_outputs, source_outputs, typed_outputs
 from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, PublicRead, State, in_order
 from dpsql.sql.choosing import first_of_each
 from dpsql.sql.clauses import (
-    aggregate_hint,
     aggregates,
     asks_types,
     check_clauses,
@@ -49,6 +48,7 @@ from dpsql.sql.pivot import without_pivots
 from dpsql.sql.recursive import reads_itself, recursive_block
 from dpsql.sql.sandboxed import check_function, check_source
 from dpsql.sql.sources import check_qualifier, without_database
+from dpsql.sql.suggest import aggregate_hint
 
 NOBODY = Identity("", "", "")
 
@@ -249,7 +249,7 @@ class _Splitter:
         if not only_types:
             raise NotPrivate(
                 "this would return single private rows",
-                hint=aggregate_hint(select),
+                hint=aggregate_hint(select, columns, self.state.schema, self.state.scopes[id(select)]),
                 span=span_of(select.expressions[0]) if select.expressions else None,
             )
         items = [exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns]

@@ -483,7 +483,7 @@ INSERT INTO visits (visit_id) VALUES (1)
 Unsupported 0A000: INSERT is not answered: data is read, never written
 LINE 1: INSERT INTO visits (visit_id) VALUES (1)
         ^
-HINT:  The owner changes the data at its source, then registers it.
+HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
 
 -- case: an UPDATE
 UPDATE visits SET cost = 0
@@ -491,7 +491,7 @@ UPDATE visits SET cost = 0
 Unsupported 0A000: UPDATE is not answered: data is read, never written
 LINE 1: UPDATE visits SET cost = 0
         ^
-HINT:  The owner changes the data at its source, then registers it.
+HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
 
 -- case: a DELETE
 DELETE FROM visits
@@ -499,7 +499,7 @@ DELETE FROM visits
 Unsupported 0A000: DELETE is not answered: data is read, never written
 LINE 1: DELETE FROM visits
         ^
-HINT:  The owner changes the data at its source, then registers it.
+HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
 
 -- case: a DROP
 DROP TABLE visits
@@ -507,7 +507,7 @@ DROP TABLE visits
 Unsupported 0A000: DROP is not answered: the schema declares the tables
 LINE 1: DROP TABLE visits
         ^
-HINT:  Instead of a temporary table or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  Questions are answered here, and nothing is changed; the owner edits the tables in the schema.
 
 -- case: a CREATE TABLE AS
 CREATE TABLE copy AS SELECT * FROM visits
@@ -515,7 +515,7 @@ CREATE TABLE copy AS SELECT * FROM visits
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE TABLE copy AS SELECT * FROM visits
         ^
-HINT:  Instead of a temporary table or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
 
 -- case: a COPY
 COPY visits TO '/tmp/visits.csv'
@@ -523,7 +523,7 @@ COPY visits TO '/tmp/visits.csv'
 Unsupported 0A000: COPY is not answered: data is read, never written
 LINE 1: COPY visits TO '/tmp/visits.csv'
         ^
-HINT:  The owner changes the data at its source, then registers it.
+HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
 
 -- case: an ATTACH
 ATTACH '/tmp/other.duckdb' AS other

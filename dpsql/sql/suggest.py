@@ -1,0 +1,70 @@
+"""For whoever asked for single private rows: a statement over the same table that is answered.
+
+Law: what a hint proposes is never refused itself. So it groups by no column that holds a unit's id, leads to one, or
+is unique, and names no CTE or sub-select that stands in the refused statement only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+
+from dpsql.schema.model import Column, Schema, Table
+from dpsql.sql.literals import identifier
+from dpsql.sql.names import BoundColumn, is_star
+from dpsql.sql.sources import known_table
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_WORDS = {word.lower() for word in Postgres.Tokenizer.KEYWORDS}
+
+
+def aggregate_hint(
+    select: exp.Select, columns: Sequence[BoundColumn], schema: Schema, named: Mapping[str, exp.Query]
+) -> str:
+    """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows."""
+    stars = any(is_star(item) for item in select.expressions)
+    found = [] if stars else [found for column in columns if (found := _declared(schema, column))]
+    keys = [(table, column) for table, column in found if _may_group(schema, table, column)]
+    keys.sort(key=lambda key: (key[1].domain.values is None, key[1].type.is_number))
+    if keys:
+        table, column = keys[0]
+        name = _name(column.name)
+        return f"Aggregate, for example: SELECT {name}, COUNT(*) FROM {_name(table.name)} GROUP BY {name}."
+    counted = _read(select, schema, named)
+    if counted is None:
+        return "Aggregate, for example with COUNT(*)."
+    return f"Aggregate, for example: SELECT COUNT(*) FROM {_name(counted)}."
+
+
+def _declared(schema: Schema, column: BoundColumn) -> tuple[Table, Column] | None:
+    """The private table, and its column, that a column is of."""
+    for table in schema.tables:
+        for declared in table.columns if not table.public else ():
+            if column.column.origin == f"{table.name}.{declared.name}":
+                return table, declared
+    return None
+
+
+def _may_group(schema: Schema, table: Table, column: Column) -> bool:
+    return column.name not in schema.id_columns(table) and not table.is_unique(column.name)
+
+
+def _read(query: exp.Expr, schema: Schema, named: Mapping[str, exp.Query]) -> str | None:
+    """A private table, or a view, that the statement reads, or that a CTE reads."""
+    for source in query.find_all(exp.Table):
+        name = source.name.lower()
+        view, table = schema.view(name), known_table(schema, source)
+        if view is not None:
+            return view.name
+        if name in named:
+            return _read(named[name], schema, {other: cte for other, cte in named.items() if other != name})
+        if table is not None and not table.public:
+            return table.name
+    return None
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) and name not in _WORDS else identifier(name)

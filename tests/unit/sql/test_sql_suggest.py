@@ -1,0 +1,80 @@
+"""What a refusal proposes is not refused itself."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from dpsql import settings
+from dpsql.compile import compile_query
+from dpsql.errors import NotPrivate, Unsupported
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Resolved
+from dpsql.sql.refused import FAMILIES, refuse
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+CORPUS = Path(__file__).parents[2] / "corpus"
+SHIPPED = Path(__file__).parents[3] / "schemas"
+
+
+def resolved(path: Path) -> Resolved:
+    schema = load_schema(path)
+    physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
+    return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, "")
+
+
+def compiled(sql: str, data: Resolved) -> None:
+    compile_query(sql, data, settings.defaults(data.schema.privacy).statement)
+
+
+def proposed(sql: str, data: Resolved) -> str:
+    with pytest.raises(NotPrivate) as caught:
+        compiled(sql, data)
+    assert caught.value.hint is not None and caught.value.hint.startswith("Aggregate, for example: ")
+    return caught.value.hint.removeprefix("Aggregate, for example: ").removesuffix(".")
+
+
+@pytest.mark.parametrize(
+    "path", [GOLDEN / "schema.yaml", CORPUS / "hospital.yaml", CORPUS / "tpch.yaml", SHIPPED / "clinic.yaml",
+             SHIPPED / "events.yaml", SHIPPED / "events_by_row.yaml", SHIPPED / "survey.yaml"], ids=lambda p: p.stem,
+)  # fmt: skip
+def test_what_is_proposed_compiles(path: Path) -> None:
+    data = resolved(path)
+    for table in data.schema.tables:
+        if table.public:
+            continue
+        names = [f'"{column.name}"' for column in table.columns]
+        for columns in [*itertools.permutations(names, 2), *[(name,) for name in names], ("*",)]:
+            selected = ", ".join(columns)
+            for sql in (
+                f'SELECT {selected} FROM "{table.name}"',
+                f'SELECT {selected} FROM (SELECT * FROM "{table.name}") AS t',
+                f'WITH c AS (SELECT * FROM "{table.name}") SELECT {selected} FROM c',
+            ):
+                compiled(proposed(sql, data), data)
+
+
+@pytest.mark.parametrize(
+    ("sql", "better"),
+    [
+        ("SELECT patient_id, cost, ward FROM visits", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        ("SELECT patient_id FROM visits", "SELECT COUNT(*) FROM visits"),
+        ("SELECT p.patient_id FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id",
+         "SELECT COUNT(*) FROM visits"),
+        ("SELECT a FROM (SELECT ward AS a FROM visits) AS t", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        ("WITH patients AS (SELECT cost + 1 AS a FROM visits) SELECT a FROM patients", "SELECT COUNT(*) FROM visits"),
+    ],
+)  # fmt: skip
+def test_what_is_proposed(sql: str, better: str) -> None:
+    data = resolved(GOLDEN / "schema.yaml")
+    assert proposed(sql, data) == better
+    compiled(better, data)
+
+
+def test_only_who_would_create_is_told_of_with() -> None:
+    for word in sorted(word for family in FAMILIES for word in family.words):
+        with pytest.raises(Unsupported) as caught:
+            refuse(word, None)
+        assert ("WITH" in str(caught.value.hint)) is (word == "CREATE")
