@@ -78,6 +78,7 @@ USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere
 PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
 OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
 DOORS = ("tests/attacks/test_found_at_the_doors.py",)
+SHELL = ("tests/unit/repl/test_shell.py",)
 PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 
 
@@ -380,7 +381,18 @@ MUTANTS = (
     mutant("what is asked for twice has two prices", "prices.py",
            "return one.plan, one.version,", "return place, one.plan, one.version,", QUOTES),
     mutant("the error told is that of a fresh release", "prices.py",
-           "return expected_errors(self.told.compiled, specs)", "return expected_errors(self.compiled)", QUOTES),
+           "return expected_errors(self.told.compiled, self._delivered)",
+           "return expected_errors(self.compiled)", QUOTES),
+    mutant("progress is a clock of the engine", "session.py",
+           "        self._ticket.releases = len({claim.release for claim in claims})\n",
+           "        self._ticket.releases = len({claim.release for claim in claims})\n"
+           "        self._ticket.delivered = len(bodies) + (len(claims) > 1)\n", (*DOORS, "-k", "clock_of_the_engine")),
+    mutant("a pilot is not asked about", "repl/shell.py",
+           "if explained.undecided:", "if False:", (*DOORS, "-k", "pilot")),
+    mutant("a selected key steers the terminal", "display/screen.py",
+           "ERROR:', RED)}  {shown_lines(text)}", "ERROR:', RED)}  {text}", (*DOORS, "-k", "steers")),
+    mutant("a command asks the statement before it", "repl/shell.py",
+           "if sql and not self.behind:", "if sql:", (*SHELL, "-k", "unfinished")),
     mutant("a parent's policy is not told of", "prices.py",
            "        for payer in payers:\n", "        for payer in payers[:1]:\n", QUOTES),
     mutant("an account that expired is promised answers", "prices.py",
