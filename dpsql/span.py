@@ -39,7 +39,7 @@ def _window(line: str, at: int, room: int) -> tuple[str, int]:
     """As much of the line as there is room for, with dots where it goes on; and where `at` stands in it.
 
     >>> _window("SELECT a, b, c, d FROM somewhere", 13, 20)
-    ('...CT a, b, c, d ...', 14)
+    ('... a, b, c, d FR...', 10)
     """
     begin = max(0, min(at - room // 2, len(line) - room))
     shown = list(line[begin : begin + room])
