@@ -1,7 +1,6 @@
 """Charts of answers given by hand, as screens."""
 
 import datetime as dt
-import doctest
 import math
 from decimal import Decimal
 
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.display import scales
 from dpsql.display.chart import NothingToDraw, chart_lines
 from dpsql.display.scales import number_ticks, position, time_ticks
 from dpsql.display.series import Point
@@ -298,4 +296,3 @@ def test_ticks_are_round():
     assert months == ["2024-01", "2024-04", "2024-07", "2024-10"]
     assert [tick.text for tick in time_ticks(at(1990, 6, 1), at(2024, 1, 1), 4)] == ["2000", "2010", "2020"]
     assert [tick.text for tick in time_ticks(at(2024, 1, 1, 6), at(2024, 1, 1, 22), 3)] == ["06:00", "12:00", "18:00"]
-    assert doctest.testmod(scales).attempted and not doctest.testmod(scales).failed
