@@ -18,6 +18,8 @@ from dpsql.owner.report import HEADING, Finding, Level, QuestionReport, Report, 
 
 _TO_MEND = 3
 _MANY = 1_000_000
+_ALIKE = 5
+"""Findings in the same words, up to which each stands by itself."""
 _TITLES = {
     Level.BROKEN: "Cannot be served",
     Level.MEND: "To mend",
@@ -118,11 +120,30 @@ def _tell_findings(level: Level, findings: Sequence[Finding], screen: Screen) ->
     if not findings:
         return
     _title(screen, f"{_TITLES[level]} ({len(findings)})", RED if level is Level.BROKEN else BOLD)
+    alike: dict[str, list[Finding]] = {}
     for one in findings:
-        screen.print(f"- {screen.style(shown(one.where), BOLD)}: {shown(one.what)}")
-        if one.try_ is not None:
-            source = screen.style("  (read from the data, so not private: decide)", DIM) if one.from_data else ""
-            screen.print(f"    {shown(one.try_)}{source}")
+        alike.setdefault(one.what, []).append(one)
+    for same in alike.values():
+        if len(same) > _ALIKE:
+            _tell_alike(same, screen)
+            continue
+        for one in same:
+            screen.print(f"- {screen.style(shown(one.where), BOLD)}: {shown(one.what)}")
+            if one.try_ is not None:
+                screen.print(f"    {shown(one.try_)}{_from_data(one, screen)}")
+
+
+def _tell_alike(same: Sequence[Finding], screen: Screen) -> None:
+    """What many columns have in common, once, with the first of them."""
+    screen.print(f"- {screen.style(f'{len(same)} places', BOLD)}: {shown(same[0].what)}")
+    for one in same[:_ALIKE]:
+        tried = "" if one.try_ is None else f": {shown(one.try_)}{_from_data(one, screen)}"
+        screen.print(f"    {shown(one.where)}{tried}")
+    screen.print(f"    … and {len(same) - _ALIKE} more; --json tells all")
+
+
+def _from_data(one: Finding, screen: Screen) -> str:
+    return screen.style("  (read from the data, so not private: decide)", DIM) if one.from_data else ""
 
 
 def _title(screen: Screen, text: str, style: str = BOLD) -> None:

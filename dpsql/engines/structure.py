@@ -179,8 +179,10 @@ def csv_table(owner: DuckDBOwner, name: str, files: Files, first: str, header: b
             detail="If it were a row, its values would stand in the schema as names.",
             hint="Say it with --header or --no-header.",
         )
+    hints = _nearly_numbers(owner, first, dialect)
     columns = (
-        _csv_column(column, spelling, dialect) for column, spelling in zip(dialect.names, dialect.types, strict=True)
+        _csv_column(column, spelling, dialect, hints.get(place))
+        for place, (column, spelling) in enumerate(zip(dialect.names, dialect.types, strict=True))
     )
     source = replace(files, header=dialect.has_header, delimiter=dialect.delimiter, quote=dialect.quote)
     return FoundTable(name, source, tuple(columns))
@@ -225,6 +227,35 @@ def _with_zeros(owner: DuckDBOwner, path: str, dialect: _Dialect) -> tuple[str, 
     (found,) = owner.ask(f"SELECT {asked} FROM {_lines(path, dialect)}")
     zeros = {place for place, zero in zip(numbers, found, strict=True) if zero}
     return tuple("VARCHAR" if place in zeros else spelling for place, spelling in enumerate(dialect.types))
+
+
+_COMMA = "text, since its numbers have commas: write them with a point for SUM and AVG"
+_WORDS = "text, though most of it are numbers: leave the words among them empty for SUM and AVG"
+
+
+def _nearly_numbers(owner: DuckDBOwner, path: str, dialect: _Dialect) -> dict[int, str]:
+    """Why columns by their places are text although most of their fields are meant as numbers; no field is told."""
+    texts = [place for place, spelling in enumerate(dialect.types) if spelling == "VARCHAR"]
+    asked = [
+        figure
+        for place in texts
+        for figure in (
+            f"count(c{place})",
+            f"count(TRY_CAST(c{place} AS DOUBLE))",
+            f"coalesce(count_if(regexp_full_match(trim(c{place}), '[+-]?[0-9][0-9. ]*,[0-9]+')), 0)",
+        )
+    ]
+    if not asked:
+        return {}
+    (row,) = owner.ask(f"SELECT {', '.join(asked)} FROM {_lines(path, dialect)}")
+    counts, found = iter(row), dict[int, str]()
+    for place in texts:
+        present, numbers, commas = (int(str(next(counts))) for _ in range(3))
+        if 2 * commas > present:
+            found[place] = _COMMA
+        elif 2 * (numbers + commas) > present > numbers:
+            found[place] = _WORDS
+    return found
 
 
 def _lines(path: str, dialect: _Dialect) -> str:
@@ -301,11 +332,11 @@ def _comes_again(owner: DuckDBOwner, path: str, dialect: _Dialect) -> bool:
 _ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f")
 
 
-def _csv_column(name: str, spelling: str, dialect: _Dialect) -> FoundColumn:
+def _csv_column(name: str, spelling: str, dialect: _Dialect, hint: str | None = None) -> FoundColumn:
     """Text is cast as the engine casts it, so dates in a form of their own stay text."""
     type_ = found_type(spelling) or TEXT
     form = dialect.dates if type_ == DATE else dialect.times if type_ in (TIMESTAMP, TIMESTAMPTZ) else None
     if form is not None and form not in _ISO:
         guess = f"dates written {form} are not read; as text, or write them anew"
         return FoundColumn(name, spelling, TEXT, guess=guess)
-    return FoundColumn(name, spelling, type_, guess=None if type_.kind is Kind.TEXT else "guessed from the file")
+    return FoundColumn(name, spelling, type_, guess=hint if type_.kind is Kind.TEXT else "guessed from the file")

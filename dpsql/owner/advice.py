@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from dpsql.engines.measure import Ask, ColumnFacts, common_values
+from dpsql.engines.structure import FoundColumn
 from dpsql.figures import short_up
 from dpsql.owner.proposals import (
     LEAST_UNITS,
@@ -15,6 +16,7 @@ from dpsql.owner.proposals import (
     propose_bounds,
     propose_length,
 )
+from dpsql.owner.relate import names_rows
 from dpsql.owner.report import Finding, Level, TableReport
 from dpsql.owner.yaml_text import number, scalar
 from dpsql.schema.domain import EPOCH
@@ -49,11 +51,11 @@ def of_schema(schema: Schema) -> Iterator[Finding]:
         if most < schema.privacy.budget.epsilon:
             what = "is not declared: one statement may be charged a whole budget, by a slip of the pen"
             yield Finding(Level.BETTER, "privacy.largest_query", what, f"largest_query: {{epsilon: {short_up(most)}}}")
-    times = [f"{t.name}.{c.name}" for t in schema.tables if not t.public for c in t.columns if _could_snap(c)]
-    if times:
-        listed = ", ".join(times[:4]) + (" …" if len(times) > 4 else "")
-        what = f"of {listed}: a dashboard that sends the current time asks, and pays, anew each time"
-        yield Finding(Level.BETTER, "snap", what, "snap: 1 hour")
+    for table in schema.tables:
+        for column in table.columns if not table.public else ():
+            if _could_snap(column):
+                what = "has no snap: a dashboard that sends the current time asks, and pays, anew each time"
+                yield Finding(Level.BETTER, f"tables.{table.name}.{column.name}", what, "snap: 1 hour")
 
 
 def _undeclared(schema: Schema) -> Iterator[Finding]:
@@ -154,6 +156,8 @@ def _of_numbers(column: Column, known: ColumnFacts, where: str) -> Iterator[Find
     proposed = propose_bounds(known, column.type)
     text = None if proposed is None else f"bounds: [{number(proposed[0])}, {number(proposed[1])}]"
     if not column.domain.bounded:
+        if names_rows(FoundColumn(column.name, str(column.type), column.type)):  # an id of something: no quantity
+            return
         what = "has no bounds: groups by time are found privately" if column.type.is_time else (
             "has no bounds: SUM and AVG need CLIP(x, low, high)"
         )  # fmt: skip

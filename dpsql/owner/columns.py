@@ -102,6 +102,9 @@ _PERSONAL = {
     "email", "mail", "name", "firstname", "lastname", "surname", "forename", "username", "login", "phone", "mobile",
     "telephone", "fax", "address", "street", "ssn", "iban", "passport", "password", "note", "notes", "comment",
     "comments", "remark", "remarks", "message", "body", "url", "ip",
+    "nom", "prenom", "adresse", "courriel", "rue", "vorname", "nachname", "strasse", "telefon", "anschrift",
+    "nombre", "apellido", "apellidos", "direccion", "correo", "telefono", "nome", "cognome", "indirizzo", "sobrenome",
+    "naam", "voornaam", "achternaam", "imie", "nazwisko", "navn", "namn", "efternavn", "efternamn",
 }  # fmt: skip
 """Words in the names of columns that hold one person's own text: no group of many is made of it."""
 _USUAL = (

@@ -187,3 +187,55 @@ def test_keys_that_were_not_looked_at_are_counted(run, tmp_path):
     path = with_keys(tmp_path)
     assert "… and 3 more, which were not looked at" in run("check", str(path)).out
     assert check_schema(path).tables[0].keys_left == 3
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+def wide(tmp_path, columns):
+    listed = "".join(f"      {name}: {{type: {type_}}}\n" for name, type_ in columns.items())
+    (tmp_path / "d.yaml").write_text(f"""
+dpsql: 1
+privacy: {{unit: row, budget: {{epsilon: 4, delta: 1e-6}}}}
+tables:
+  t:
+    source: t.csv
+    unit: row
+    columns:
+{listed}""")
+    rows = "".join(",".join("2024-01-01" if columns[name] == "timestamp" else str(i) for name in columns) + "\n"
+                   for i in range(100))  # fmt: skip
+    (tmp_path / "t.csv").write_text(",".join(columns) + "\n" + rows)
+    return tmp_path / "d.yaml"
+
+
+def test_many_findings_of_one_kind_are_told_together(run, tmp_path):
+    path = wide(tmp_path, {f"x{at}": "integer" for at in range(60)})
+    out = run("check", str(path)).out
+    assert out.count("has no bounds") == 1 and "- 60 places: has no bounds" in out and "… and 55 more" in out
+    assert "tables.t.x0: bounds: [0, 100]  (read from the data" in out
+    assert sum(one.what.startswith("has no bounds") for one in check_schema(path).findings) == 60
+
+
+def test_ids_need_no_bounds_and_times_are_named_by_their_place(tmp_path):
+    report = check_schema(wide(tmp_path, {"doctor_id": "integer", "cost": "integer", "seen": "timestamp"}))
+    assert told(report, "tables.t.doctor_id") == [] and told(report, "tables.t.cost")
+    assert ("tables.t.seen", "snap: 1 hour") in {(one.where, one.try_) for one in report.findings}
+
+
+def test_a_draft_says_why_numbers_are_text(run, tmp_path):
+    rows = "".join(f'{i},"{i},5",{"unknown" if i % 9 == 0 else i},{"abc"[i % 3]},{i:03}\n' for i in range(200))
+    (tmp_path / "people.csv").write_text("person_id,cost,age,kind,zip\n" + rows)
+    ran = run("init", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.yaml"))
+    lines = {line.split(":")[0].strip(): line for line in (tmp_path / "d.yaml").read_text().splitlines()}
+    assert ran.code == 0 and "numbers have commas" in lines["cost"] and "most of it are numbers" in lines["age"]
+    assert "numbers" not in lines["kind"] + lines["zip"] and "unknown" not in lines["age"]
+
+
+def test_names_in_other_languages_are_personal_too(run, tmp_path):
+    rows = "".join(f"{i},Nom {i},{20 + i}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("person_id,Nom complet,age\n" + rows)
+    assert run("init", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.yaml")).code == 0
+    lines = (tmp_path / "d.yaml").read_text().splitlines()
+    (line,) = (line for line in lines if "Nom complet" in line and "type" in line)
+    assert "may name people" in line and "values" not in line
