@@ -166,14 +166,31 @@ def stale(registered: str, found: str) -> StaleData:
     """The refusal, saying which table's files, or which table's claims, are not the registered ones."""
     old, new = json.loads(registered), json.loads(found)
     if old.get("database", []) != new["database"]:
-        return StaleData("the data of the engine's database file is not the registered version", hint=_HINT)
+        detail = _moved(old.get("database", []), new["database"])
+        return StaleData("the data of the engine's database file is not the registered version",
+                         detail=detail, hint=_HINT)  # fmt: skip
     if name := _differing(old.get("files", {}), new["files"]):
-        return StaleData(f'the data of "{name}" is not the registered version', hint=_HINT)
+        detail = _moved(old.get("files", {}).get(name, []), new["files"].get(name, []))
+        return StaleData(f'the data of "{name}" is not the registered version', detail=detail, hint=_HINT)
     name = _differing(old.get("claims", {}), new["claims"])
     return StaleData(
         f'the schema of "{name}" is not the one that was checked against the data',
         detail="Its source, columns, unit or unique keys are declared in another way, or were not looked at then.",
         hint=_HINT,
+    )
+
+
+def _moved(old: list[list[Any]], new: list[list[Any]]) -> str:
+    """What is known without looking into the files.
+
+    Privacy: nothing of their sizes, and of many no names, which may be about the rows in them.
+    """
+    if [path for path, *_ in old] != [path for path, *_ in new]:
+        return "There are other files than the registered ones."
+    which = f'The file "{old[0][0]}"' if len(old) == 1 else "One of its files"
+    return (
+        f"{which} has another time or size. It may hold the same rows, as after a copy: "
+        "cp -a keeps the times of files, cp -r does not."
     )
 
 

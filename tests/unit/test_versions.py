@@ -15,7 +15,7 @@ import pytest
 from dpsql import types as t
 from dpsql import versions
 from dpsql.errors import OperationalError, StaleData
-from dpsql.pins import check_unchanged
+from dpsql.pins import check_unchanged, stale
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Answers,
@@ -140,9 +140,24 @@ def test_changed_data_is_not_served_until_registered(folder, kind, file):
         with pytest.raises(StaleData, match="not the registered version") as caught:
             ask(schema, ledger)
         assert caught.value.hint == "The owner registers it with: dpsql data changed SCHEMA"
+        assert f'"{file}" has another time or size' in str(caught.value.detail) and "cp -a" in str(caught.value.detail)
     assert register(schema, ledger, changed=True).version == 2
     assert register(schema, ledger).version == 2
     check_unchanged(schema, ledger, 2)
+
+
+def test_of_many_files_no_names_are_told_and_of_none_the_size():
+    """A file may be named after whose rows it holds; its size tells how many they are."""
+    one, two = ["jane.csv", 120, 5], ["joe.csv", 777, 5]
+
+    def said(old, new):
+        old, new = ({"database": [], "files": {"t": files}, "claims": {}} for files in (old, new))
+        return str(stale(json.dumps(old), json.dumps(new)).detail)
+
+    grown = ["joe.csv", 778, 6]
+    for old, new in (([one], [one, two]), ([one, two], [one]), ([one], [two]), ([one, two], [one, grown])):
+        assert not any(word in said(old, new) for word in ("jane", "joe", "777", "778", "120"))
+    assert "jane.csv" in said([one], [["jane.csv", 121, 6]]) and "12" not in said([one], [["jane.csv", 121, 6]])
 
 
 def test_whoever_opened_an_older_version_must_open_anew(folder):
