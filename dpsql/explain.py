@@ -106,6 +106,14 @@ class Explanation(Printed):
     sources: tuple[str, ...] = ()  # of each release, where it will come from
     undecided: bool = False  # it is a pilot: what it answers decides what is charged after it
 
+    def __repr__(self) -> str:
+        """In figures for people; the fields are exact, and the text says more."""
+        columns = ", ".join(name for name, _ in self.outputs)
+        return (
+            f"Explanation(epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, "
+            f"releases={len(self.releases)}, columns=({columns}))"
+        )
+
     def __str__(self) -> str:
         return "\n".join(_lines(self))
 

@@ -56,6 +56,14 @@ class Charge(Printed):
     def __bool__(self) -> bool:
         return bool(self.rho or self.selection_delta or self.pure_epsilon)
 
+    def __repr__(self) -> str:
+        """In figures for people; the fields are exact."""
+        pure = "None" if self.pure_epsilon is None else short_up(self.pure_epsilon)
+        return (
+            f"Charge(epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, rho={short_up(self.rho)}, "
+            f"selection_delta={short_up(self.selection_delta)}, pure_epsilon={pure})"
+        )
+
     def __str__(self) -> str:
         if not self:
             return "nothing"

@@ -102,6 +102,14 @@ class Balance(Printed):
         """Whether the account's own filter would grant it."""
         return admit(self.terms.limits, self.spent, cost) is not None
 
+    def __repr__(self) -> str:
+        """In figures for people; the fields are exact."""
+        left = short_left(self.left_epsilon, self.epsilon)
+        return (
+            f"Balance(account={self.account!r}, epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, "
+            f"spent_epsilon={short_up(self.spent_epsilon)}, left_epsilon={left}, charges={self.charges})"
+        )
+
     def __str__(self) -> str:
         return "\n".join(_lines(self))
 

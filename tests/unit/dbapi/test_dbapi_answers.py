@@ -2,6 +2,7 @@
 
 import builtins
 import datetime as dt
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +14,7 @@ from support.needed import package
 
 import dpsql
 import dpsql.dbapi.connection
-from dpsql.figures import short_left, short_up
+from dpsql.figures import NOTHING, short_left, short_up
 from dpsql.session import Session
 
 HOSTILE = ["'", "''", "f' OR '1'='1", "x'; DROP TABLE patients; --", "--", "/* */", "\\", "\\'", "$1", "?", "%s", "f\n",
@@ -230,3 +231,14 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(cursor, monkey
 
 def test_warning_is_a_warning():
     assert issubclass(dpsql.Warning, builtins.Warning)
+
+
+def test_what_is_printed_is_for_people_and_what_is_read_is_exact(connection):
+    """A loss is rounded up to a multiple of 2^-80, of which nobody wants the digits."""
+    answer = connection.sql("SELECT COUNT(*) FROM visits")
+    plan, balance = connection.explain("SELECT SUM(cost) FROM visits"), connection.budget()
+    for one in (answer.loss, plan, balance):
+        assert type(one).__name__ in repr(one) and "Fraction" not in repr(one)
+        assert not re.search(r"[0-9]{6}", repr(one)) and "epsilon=" in repr(one)
+    assert isinstance(answer.loss.rho, Fraction) and isinstance(balance.left_epsilon, Fraction)
+    assert repr(NOTHING) == "Charge(epsilon=0, delta=0, rho=0, selection_delta=0, pure_epsilon=0)"
