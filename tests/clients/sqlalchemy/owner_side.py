@@ -193,7 +193,7 @@ class SuiteCursor:
         self.connection = connection
         self.inner: Any = None
 
-    def execute(self, sql: str, parameters: Any = ()) -> SuiteCursor:
+    def execute(self, sql: str, parameters: Any = (), **given: Any) -> SuiteCursor:
         owner = self.connection.owner
         if _WRITES.match(sql):
             owner.write(sql, [parameters])
@@ -206,7 +206,7 @@ class SuiteCursor:
             if self.connection.inner is None:
                 return self
         self.inner = self.connection.reading().cursor()
-        self.inner.execute(sql, parameters)
+        self.inner.execute(sql, parameters, **given)
         return self
 
     def executemany(self, sql: str, each: Any) -> None:
