@@ -41,7 +41,7 @@ DELETE FROM visits
 ERROR 0A000 (Unsupported):  DELETE is not answered: data is read, never written
 LINE 1: DELETE FROM visits
         ^
-HINT:  The owner changes the data at its source, then registers it.
+HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
 
 -- case: too few parameters
 -- parameters: ["a"]
