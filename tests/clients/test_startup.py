@@ -47,7 +47,7 @@ def test_a_prompt_whose_data_cannot_be_opened_ends_with_the_error(tmp_path: Path
     path = str(make_hospital(tmp_path))
     dpsql.connect(path, user="ana").close()
     child = pexpect.spawn(
-        sys.executable, ["-m", "dpsql", path, "--user", "ana", "--epsilon", "many", "--no-history"], encoding="utf-8",
+        sys.executable, ["-m", "dpsql", path, "--user", "ana", "--set", "epsilon=many", "--no-history"], encoding="utf-8",
         timeout=20, env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
     )  # fmt: skip
     child.expect("hospital=>")
