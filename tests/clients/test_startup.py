@@ -47,12 +47,13 @@ def test_a_prompt_whose_data_cannot_be_opened_ends_with_the_error(tmp_path: Path
     path = str(make_hospital(tmp_path))
     dpsql.connect(path, user="ana").close()
     child = pexpect.spawn(
-        sys.executable, ["-m", "dpsql", path, "--user", "ana", "--set", "epsilon=many", "--no-history"], encoding="utf-8",
-        timeout=20, env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+        sys.executable, ["-m", "dpsql", path, "--user", "ana", "--set", "noise=white", "--no-history"],
+        encoding="utf-8", timeout=20,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
     )  # fmt: skip
     child.expect("hospital=>")
     child.send(typed)
-    child.expect(r"ERROR:.*epsilon must be a number, not \"many\"")
+    child.expect(r"ERROR:.*noise must be .* not \"white\"")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 1 and "Traceback" not in str(child.before)
