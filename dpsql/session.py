@@ -55,12 +55,13 @@ from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
 from dpsql.sql.parameters import Parameter, literals
+from dpsql.sql.parse import check_marks
 from dpsql.state import Settling, new_state, plain_name
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
     "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedColumn", "NamedFunction", "NamedSetting",
-    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "literals", "read_command",
+    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "check_marks", "literals", "read_command",
 ]  # fmt: skip
 
 Asking = ShowCommand | ExplainCommand | DescribeCommand | DescribeQueryCommand

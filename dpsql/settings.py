@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from fractions import Fraction
 
 from dpsql.calibrate import Noise
@@ -192,7 +193,10 @@ def _check_unit(schema: Schema, column: str) -> None:
 
 
 def unknown(name: str) -> InvalidParameter:
-    return InvalidParameter(f'there is no setting "{name}"', hint=f"Settings: {', '.join(NAMES)}.", sqlstate="42704")
+    near = get_close_matches(name.lower().replace("_", "."), NAMES, n=1) or get_close_matches(name.lower(), NAMES, n=1)
+    perhaps = f'Perhaps you meant "{near[0]}". ' if near else ""
+    hint = f"{perhaps}Settings: {', '.join(NAMES)}."
+    return InvalidParameter(f'there is no setting "{name}"', hint=hint, sqlstate="42704")
 
 
 def _number_text(number: Fraction) -> str:

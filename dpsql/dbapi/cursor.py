@@ -13,7 +13,7 @@ from dpsql.dbapi.values import TypeCode
 from dpsql.errors import InterfaceError, ProgrammingError, Warning
 from dpsql.figures import NOTHING, CellError, Charge
 from dpsql.session import Answer as Given
-from dpsql.session import OutputColumn, Parameter, Receipt, literals, read_command
+from dpsql.session import OutputColumn, Parameter, Receipt, check_marks, literals, read_command
 
 if TYPE_CHECKING:
     import pandas
@@ -256,6 +256,8 @@ class Cursor:
 def check_statement(operation: object, parameters: object) -> None:
     if not isinstance(operation, str):
         raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
+    if isinstance(parameters, Mapping):
+        check_marks(operation)
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
         raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -44,7 +44,8 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     numbers = {place: number for place in range(len(tokens)) if (number := _number(tokens, place)) is not None}
     if marks and numbers:
         later = max(marks[0], next(iter(numbers)))
-        raise InvalidSyntax("placeholders are written ? or $1, not both", span=_span(tokens, later))
+        hint = "Write ? for each value in turn, or number all of them: $1, $2."
+        raise InvalidSyntax("placeholders are written ? or $1, not both", hint=hint, span=_span(tokens, later))
     _check_alone(tokens, [*marks, *numbers], numbers)
     _check_gaps(tokens, numbers)
     values = {place: place_of for place_of, place in enumerate(marks)} | {at: n - 1 for at, n in numbers.items()}
@@ -167,11 +168,11 @@ def literal(parameter: Parameter) -> Literal:
             return Literal(TokenType.NUMBER, int.__repr__(parameter))
         case float():
             if not math.isfinite(parameter):
-                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+                raise _not_finite()
             return Literal(TokenType.NUMBER, float.__repr__(parameter))
         case Decimal():
             if not Decimal.is_finite(parameter):
-                raise ProgrammingError("a parameter is not a finite number", sqlstate="22023")
+                raise _not_finite()
             if abs(Decimal.adjusted(parameter)) > MOST_DIGITS or len(Decimal.as_tuple(parameter).digits) > MOST_DIGITS:
                 raise ProgrammingError("a parameter is too large a number", sqlstate="22003")
             return Literal(TokenType.NUMBER, Decimal.__format__(parameter, "f"))
@@ -197,4 +198,22 @@ def literal(parameter: Parameter) -> Literal:
         moment = getattr(getattr(parameter, "dtype", None), "kind", "") in ("M", "m")
         if not (moment and isinstance(value, int)):  # nanoseconds, of which Python's own times have none
             return literal(value)
-    raise ProgrammingError(f"a parameter of type {type(parameter).__name__} cannot be bound", sqlstate="22023")
+    raise _not_bound(parameter)
+
+
+def _not_finite() -> ProgrammingError:
+    hint = "For a value that is missing, give None: it is NULL."
+    return ProgrammingError("a parameter is not a finite number", hint=hint, sqlstate="22023")
+
+
+def _not_bound(parameter: object) -> ProgrammingError:
+    many = isinstance(parameter, Collection) or getattr(parameter, "ndim", 0)  # an array of numpy's has dimensions
+    if isinstance(parameter, bytes | bytearray | memoryview):
+        hint = 'No column holds bytes. For text, give text: value.decode("utf-8").'
+    elif many:
+        hint = "Each placeholder takes one value: IN (?, ?) with two of them."
+    else:
+        hint = "Values are None, bool, int, float, Decimal, str, date, datetime, time or UUID."
+    return ProgrammingError(
+        f"a parameter of type {type(parameter).__name__} cannot be bound", hint=hint, sqlstate="22023"
+    )

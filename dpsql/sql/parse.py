@@ -47,6 +47,15 @@ def parse(sql: str, parameters: Sequence[Parameter] = ()) -> exp.Query:
     return parsed.query
 
 
+def check_marks(sql: str) -> None:
+    """Raise, with its place, if a placeholder is written as other drivers do."""
+    foreign = foreign_placeholder(tokenize(sql))
+    if foreign is not None:
+        error = not_ours(foreign)
+        error.statement = sql
+        raise error
+
+
 def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
     tokens = bind(plain_spellings(tokenize(sql)), parameters)
     _check_depth(tokens)

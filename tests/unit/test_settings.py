@@ -163,3 +163,14 @@ def test_a_statements_own_epsilon_goes_before_the_sessions_aim(clinic: Resolved)
     assert with_options(aiming, clinic.schema, (option("confidence", "0.9"),)).max_error == 5
     both = with_options(aiming, clinic.schema, (option("max_relative_error", "0.1"), option("epsilon", "0.5")))
     assert (both.epsilon, both.max_error, both.max_relative_error) == (Fraction(1, 2), None, Fraction(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("epsilno", "epsilon"), ("Detla", "delta"), ("contributions_rows", "contributions.rows"),
+     ("max_eror", "max_error"), ("colour", None)],
+)  # fmt: skip
+def test_a_misspelt_setting_is_told_the_nearest_one(name: str, near: str | None) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        changed(name, "1")
+    assert str(caught.value.hint).startswith(f'Perhaps you meant "{near}".' if near else "Settings: ")

@@ -96,3 +96,4 @@ SELECT COUNT(*) FROM visits WHERE ward = ? AND nights > $2
 ERROR 42601 (InvalidSyntax):  placeholders are written ? or $1, not both
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward = ? AND nights > $2
                                                                 ^
+HINT:  Write ? for each value in turn, or number all of them: $1, $2.

@@ -242,3 +242,13 @@ def test_what_is_printed_is_for_people_and_what_is_read_is_exact(connection):
         assert not re.search(r"[0-9]{6}", repr(one)) and "epsilon=" in repr(one)
     assert isinstance(answer.loss.rho, Fraction) and isinstance(balance.left_epsilon, Fraction)
     assert repr(NOTHING) == "Charge(epsilon=0, delta=0, rho=0, selection_delta=0, pure_epsilon=0)"
+
+
+@pytest.mark.parametrize(("mark", "position"), [(":w", 44), ("%(w)s", 44), ("$w", 44)])
+def test_a_dict_of_parameters_is_refused_where_the_placeholder_is(connection, mark, position):
+    for ask in (connection.sql, connection.explain, connection.cursor().execute):
+        with pytest.raises(dpsql.ProgrammingError, match="a placeholder is written") as caught:
+            ask(f"SELECT COUNT(*) FROM visits WHERE ward   = {mark}", {"w": "surgery"})
+        assert caught.value.position == position and "^" in str(caught.value)
+    with pytest.raises(dpsql.InterfaceError, match="a sequence"):
+        connection.sql("SELECT COUNT(*) FROM visits WHERE ward = ?", {"w": "surgery"})

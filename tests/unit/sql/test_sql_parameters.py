@@ -1,6 +1,7 @@
 """Placeholders: ? and $n, their numbers, and those of other drivers, which are refused with the form that is meant."""
 
 import datetime as dt
+from decimal import Decimal
 from uuid import UUID
 
 import numpy as np
@@ -150,3 +151,23 @@ def test_any_text_is_read_or_refused(pieces: list[str], values: list[Parameter])
     except Error:
         return
     assert tree.find(exp.Placeholder, exp.Parameter) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "way"),
+    [
+        ([1, 2], "IN (?, ?)"), ((1, 2), "IN (?, ?)"), ({1, 2}, "IN (?, ?)"), (np.array([1, 2]), "IN (?, ?)"),
+        (b"ward", "decode"), (bytearray(b"ward"), "decode"), (float("nan"), "None"), (Decimal("nan"), "None"),
+        (object(), "datetime"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_none_is_refused_with_a_way_out(value: object, way: str) -> None:
+    with pytest.raises(ProgrammingError) as caught:
+        literal(value)  # type: ignore[arg-type]
+    assert way in str(caught.value.hint)
+
+
+def test_two_kinds_of_placeholders_are_refused_with_both_ways() -> None:
+    with pytest.raises(ProgrammingError) as caught:
+        parse("SELECT ?, $1", [1, 2])
+    assert "$1, $2" in str(caught.value.hint)
