@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, cast
 
 from sqlalchemy import exc
@@ -27,6 +28,10 @@ SETTINGS = {
     "confidence": "confidence",
 }
 """What `execution_options` may set for its statements, as SET names it."""
+
+NEAR = 0.75
+"""How like a setting's name an option is that is refused: the default would be charged instead. SQLAlchemy's own, and
+those of its plugins, are less so."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,11 @@ def settings_of(context: ExecutionContext | None) -> dict[str, str]:
     """The statement's own settings: those of its execution options, over the connection's and the engine's."""
     options: Mapping[str, Any] = {} if context is None else context.execution_options
     for name in options:
-        if name.startswith("dpsql_"):
-            raise exc.ArgumentError(f'there is no execution option "{name}"; settings are: {", ".join(SETTINGS)}')
+        near = [] if name in SETTINGS else get_close_matches(name.replace(".", "_"), SETTINGS, n=1, cutoff=NEAR)
+        if near or name.startswith("dpsql_"):
+            perhaps = f'perhaps you meant "{near[0]}"; ' if near else ""
+            known = ", ".join(SETTINGS)
+            raise exc.ArgumentError(f'there is no execution option "{name}"; {perhaps}settings are: {known}')
     given = {name: options[name] for name in SETTINGS if options.get(name) is not None}
     if "epsilon" in given and "max_error" in given:
         raise exc.ArgumentError("a statement has epsilon or max_error, not both")

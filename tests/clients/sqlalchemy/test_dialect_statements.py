@@ -219,6 +219,18 @@ def test_an_option_that_is_not_there(engine: Engine) -> None:
         connection.execute(text("SELECT 1").execution_options(dpsql_epsilom=1))
 
 
+@pytest.mark.parametrize(
+    ("name", "near"), [("epsilno", "epsilon"), ("max_eror", "max_error"), ("contributions.rows", "contributions_rows")]
+)
+def test_an_option_that_is_nearly_a_setting_is_refused(engine: Engine, name: str, near: str) -> None:
+    """It was passed over, and the default was charged."""
+    with engine.connect() as connection:
+        with pytest.raises(exc.ArgumentError, match=f'perhaps you meant "{near}"'):
+            connection.execute(text("SELECT COUNT(*) FROM patients").execution_options(**{name: 3}))
+        assert connection.connection.driver_connection.budget().charges == 0
+        connection.execute(text("SELECT 1").execution_options(stream_results=True, logging_token="t", of_a_plugin=1))
+
+
 # --- what an answer tells --------------------------------------------------------------------------------------------
 
 
