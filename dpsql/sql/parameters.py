@@ -44,8 +44,11 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     numbers = {place: number for place in range(len(tokens)) if (number := _number(tokens, place)) is not None}
     if marks and numbers:
         later = max(marks[0], next(iter(numbers)))
-        hint = "Write ? for each value in turn, or number all of them: $1, $2."
-        raise InvalidSyntax("placeholders are written ? or $1, not both", hint=hint, span=_span(tokens, later))
+        raise InvalidSyntax(
+            "placeholders are written ? or $1, not both",
+            hint="Write ? for each value in turn, or number all of them: $1, $2.",
+            span=_span(tokens, later),
+        )
     _check_alone(tokens, [*marks, *numbers], numbers)
     _check_gaps(tokens, numbers)
     values = {place: place_of for place_of, place in enumerate(marks)} | {at: n - 1 for at, n in numbers.items()}
@@ -202,12 +205,15 @@ def literal(parameter: Parameter) -> Literal:
 
 
 def _not_finite() -> ProgrammingError:
-    hint = "For a value that is missing, give None: it is NULL."
-    return ProgrammingError("a parameter is not a finite number", hint=hint, sqlstate="22023")
+    return ProgrammingError(
+        "a parameter is not a finite number",
+        hint="For a value that is missing, give None: it is NULL.",
+        sqlstate="22023",
+    )
 
 
 def _not_bound(parameter: object) -> ProgrammingError:
-    many = isinstance(parameter, Collection) or getattr(parameter, "ndim", 0)  # an array of numpy's has dimensions
+    many = isinstance(parameter, Collection) or bool(getattr(parameter, "ndim", False))  # an array of numpy's has dimensions
     if isinstance(parameter, bytes | bytearray | memoryview):
         hint = 'No column holds bytes. For text, give text: value.decode("utf-8").'
     elif many:
