@@ -8,7 +8,8 @@
     SELECT ward, COUNT(*) FROM visits GROUP BY ward
 
 `--explain` tells the statement's price, for free; `--params values` takes its parameters from a variable. An error is
-shown with a caret below the statement and without a traceback. SQL is sent as it stands: IPython fills nothing in for
+shown with a caret below the statement and without a traceback. Where the answer is kept and not shown, one line tells
+what it was charged. SQL is sent as it stands: IPython fills nothing in for
 {x} and $x.
 """
 
@@ -17,8 +18,10 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn
 
@@ -29,18 +32,24 @@ from dpsql.errors import Error, InterfaceError, QueryCanceled
 from dpsql.session import Balance, Explanation
 
 _USAGE = "Write for example: %dpsql clinic.yaml --user ana"
+_KEPT = re.compile(r"=\s*%dpsql\b")
 
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext dpsql` calls: it gives the shell %dpsql and %%dpsql."""
     magic = Magic(shell)
+    shell.events.register("pre_run_cell", magic.begin)
     shell.register_magic_function(magic.run, magic_kind="line_cell", magic_name="dpsql")
     atexit.register(magic.leave)  # the shell outlives the driver, which complains about what it finds open
 
 
 class _Options(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InterfaceError(message, hint=_USAGE)
+        known = sorted(self._option_string_actions)
+        words = [word.partition("=")[0] for word in message.split() if word.startswith("-")]
+        near = [one for word in words if word not in known for one in get_close_matches(word, known, n=1)]
+        hint = f"Perhaps you meant {near[0]}. " if near else ""
+        raise InterfaceError(message, hint=f"{hint}Options: {', '.join(known)}.")
 
 
 def _options() -> _Options:
@@ -59,6 +68,11 @@ class Magic:
         self._shell = shell
         self._connection: Connection | None = None
         self._own = False  # whether it was opened here
+        self._text = ""  # of the cell that runs
+
+    def begin(self, info: Any) -> None:
+        """What IPython calls before a cell."""
+        self._text = info.raw_cell or ""
 
     def run(self, line: str, cell: str | None = None) -> Answer | Explanation | Balance | None:
         """Ask in SQL with differential privacy.
@@ -86,10 +100,21 @@ class Magic:
             hint = "Set them: %dpsql SET epsilon = 0.5, or for one statement in its cell: %%dpsql --epsilon 0.5"
             raise InterfaceError("--epsilon and --delta are not for a connection that is open already", hint=hint)
         self._connect(given)
+        who = f' as "{self._open().user}"' if self._open().user else ""
+        left = self._open()._left()
+        print(shown_lines(f'You ask "{self._open().database}"{who}' + (f"; left of {left}" if left else "")))
         return None
 
     def _sql(self, line: str) -> Answer:
-        return _ask(self._open(), line.strip().rstrip(";"))
+        answer = _ask(self._open(), line.strip().rstrip(";"))
+        if _KEPT.search(self._text):
+            self._tell(answer)
+        return answer
+
+    def _tell(self, answer: Answer) -> None:
+        """What an answer was charged that is kept, and not shown."""
+        if answer.left is not None:
+            print(shown_lines(f"charged: {answer.loss}; left of {answer.left}"))
 
     def _cell(self, line: str, cell: str) -> Answer | Explanation | None:
         name, options = _assigned(line)
@@ -104,6 +129,8 @@ class Magic:
         if name is None:
             return answer
         self._shell.push({name: answer})
+        if isinstance(answer, Answer):
+            self._tell(answer)
         return None
 
     def _connect(self, given: argparse.Namespace) -> None:

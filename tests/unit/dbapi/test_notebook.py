@@ -69,10 +69,41 @@ def test_a_line_of_sql(connected):
     assert connected.run_cell("%dpsql SHOW epsilon").result.columns == ("epsilon",)
 
 
+def test_connecting_says_to_what(shell, capsys):
+    assert shell.run_cell("%dpsql clinic.yaml --user ana").success
+    assert capsys.readouterr().out.startswith('You ask "clinic" as "ana"; left of ana\'s budget: 100 %')
+
+
+@pytest.mark.parametrize("code", [f"%%dpsql kept <<\n{QUERY}", f"kept = %dpsql {QUERY}"])
+def test_an_answer_that_is_not_shown_tells_its_charge(connected, capsys, code):
+    """A charge that nobody sees is made again and again."""
+    for charged in ("charged: epsilon ≤ ", "charged: nothing; "):
+        capsys.readouterr()
+        assert connected.run_cell(code).success
+        told = capsys.readouterr().out
+        assert told.startswith(charged) and "left of ana's budget: " in told and told.count("\n") == 1
+    connected.run_cell("kept = %dpsql SHOW epsilon")
+    assert capsys.readouterr().out == ""
+
+
+def test_an_answer_that_is_shown_tells_its_charge_once(connected, capsys):
+    capsys.readouterr()
+    connected.run_cell(f"%dpsql {QUERY}")
+    assert capsys.readouterr().out.count("charged: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "near"), [("--epsilno 3", "--epsilon"), ("--param x", "--params"), ("--usr=bi", "--user")]
+)
+def test_a_misspelt_option_of_a_cell_is_told_the_nearest_one(connected, capsys, option, near):
+    assert f"Perhaps you meant {near}." in failed(connected, capsys, f"%%dpsql {option}\n{QUERY}")
+    assert budget(connected).charges == 0
+
+
 def test_the_answer_goes_to_a_variable_and_is_not_shown(connected, capsys):
     capsys.readouterr()
     ran = connected.run_cell(f"%%dpsql kept <<\n{QUERY}")
-    assert ran.success and ran.result is None and capsys.readouterr().out == ""
+    assert ran.success and ran.result is None and capsys.readouterr().out.count("\n") == 1
     assert len(connected.user_ns["kept"]) == 4
     assert connected.run_cell("kept.df(errors=True)").result.shape == (4, 5)
 
