@@ -73,6 +73,9 @@ ANSWERS = ("tests/attacks/test_soundness_answers.py",)
 INJECTION = ("tests/attacks/test_injection.py",)
 EVASION = ("tests/attacks/test_ledger_evasion.py",)
 PINS = ("tests/unit/test_pins.py",)
+STALE = ("tests/unit/test_versions.py", "-k", "no_names")
+STATE = ("tests/unit/test_state.py",)
+OPTIONS = ("tests/clients/sqlalchemy/test_dialect_statements.py", "-k", "nearly_a_setting")
 PLANTED = ("tests/unit/owner/test_planted.py", "-k")
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
 PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
@@ -511,6 +514,15 @@ MUTANTS = (
            "    if parse_type(spelling) != column.type:\n", "    if False:\n", (*RULES, "-k", "another_type")),
     mutant("a declared key is not checked", "versions.py",
            "        if owner.duplicates(", "        if False and owner.duplicates(", (*RULES, "-k", "parent_key")),
+    mutant("a refusal names files that may be named after units", "pins.py",
+           "if len(old) == 1 else", "if old else", STALE),
+    mutant("a reset goes to the schema's epsilon, not to the one of the connection", "state.py",
+           "replace(self, now=self.opened, kept=self.opened) if name is None",
+           "replace(self, now=new_state(privacy).now, kept=new_state(privacy).now) if name is None", STATE),
+    mutant("a discard goes to the schema's epsilon, not to the one of the connection", "state.py",
+           "return State(self.opened, self.opened, self.opened)", "return new_state(privacy)", STATE),
+    mutant("an option that is nearly a setting is passed over, and the default charged", "sqlalchemy/context.py",
+           "if near or name", "if name", OPTIONS),
     mutant("rows in the log of a database are served unchecked", "pins.py",
            '[database, database.with_name(database.name + ".wal")]', "[database]", PINS),
     mutant("keys are made shorter, and served unchecked", "pins.py",
