@@ -108,7 +108,7 @@ def test_what_options_take_is_what_their_names_say() -> None:
     assert query["--user"] is Takes.USER and query["--file"] is Takes.FILE and query["--epsilon"] is Takes.TEXT
     assert query["--format"] is Takes.CHOICE and query["--csv"] is Takes.NOTHING
     assert found["check",].arguments[0].takes is Takes.SCHEMA
-    assert {option.names[0]: option.takes for option in found["check",].options}["--table"] is Takes.TEXT
+    assert {option.names[0]: option.takes for option in found["check",].options}["--table"] is Takes.TABLE
 
 
 def test_a_quote_in_help_does_not_end_a_string() -> None:

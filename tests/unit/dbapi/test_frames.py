@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from support.needed import package
 
 from dpsql import DataError
 from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
@@ -28,20 +29,20 @@ def column(type_: Type | None, *values: Any) -> Frame:
 )  # fmt: skip
 def test_decimals_are_exact_everywhere(precision: int, scale: int, value: Decimal) -> None:
     """38 digits are more than a double has, and the scale is the type's own, not that of the values."""
-    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    polars, arrow = package("polars"), package("pyarrow")
     frame = column(Type(Kind.DECIMAL, precision, scale), value, None)
     table = to_polars(frame)
     assert table.schema == {"x": polars.Decimal(precision, scale)} and table["x"].to_list() == [value, None]
     assert table["x"].dtype.precision == precision and table["x"].dtype.scale == scale
     sent = to_arrow(frame)
     assert sent.schema.types == [arrow.decimal128(precision, scale)] and sent["x"].to_pylist() == [value, None]
-    pytest.importorskip("pandas")
+    package("pandas")
     assert to_pandas(frame)["x"].tolist() == [value, None]
 
 
 def test_integers_beyond_doubles_and_beyond_64_bits() -> None:
-    polars = pytest.importorskip("polars")
-    pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    polars = package("polars")
+    package("pandas"), package("pyarrow")
     big, huge = column(BIGINT, 2**53 + 1, None), column(Type(Kind.HUGEINT), 2**100 + 1, None)
     assert to_pandas(big)["x"].dtype == "Int64" and to_pandas(big)["x"][0] == 2**53 + 1
     assert to_pandas(column(BIGINT, 2**53 + 1))["x"].dtype == "int64"
@@ -51,13 +52,13 @@ def test_integers_beyond_doubles_and_beyond_64_bits() -> None:
 
 
 def test_what_arrow_cannot_hold_is_told() -> None:
-    pytest.importorskip("pyarrow")
+    package("pyarrow")
     with pytest.raises(DataError, match="does not fit"):
         to_arrow(column(Type(Kind.HUGEINT), 2**127 - 1))
 
 
 def test_moments_have_zones() -> None:
-    pytest.importorskip("polars"), pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    package("polars"), package("pandas"), package("pyarrow")
     at = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=dt.UTC)
     frame = column(Type(Kind.TIMESTAMPTZ), at, None)
     assert to_polars(frame)["x"].to_list() == to_arrow(frame)["x"].to_pylist() == [at, None]
@@ -65,8 +66,8 @@ def test_moments_have_zones() -> None:
 
 
 def test_no_rows_keep_their_types() -> None:
-    polars = pytest.importorskip("polars")
-    pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    polars = package("polars")
+    package("pandas"), package("pyarrow")
     frame = Frame(("n", "t", "b"), (INTEGER, TEXT, BOOLEAN), [])
     assert list(to_polars(frame).schema.values()) == [polars.Int32, polars.String, polars.Boolean]
     assert [str(type_) for type_ in to_arrow(frame).schema.types] == ["int32", "string", "bool"]
@@ -74,7 +75,7 @@ def test_no_rows_keep_their_types() -> None:
 
 
 def test_uuids_are_texts_where_there_is_no_such_type() -> None:
-    pytest.importorskip("polars"), pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    package("polars"), package("pandas"), package("pyarrow")
     frame = column(Type(Kind.UUID), UUID(int=5), None)
     assert to_polars(frame)["x"].to_list() == to_arrow(frame)["x"].to_pylist() == [str(UUID(int=5)), None]
     assert to_pandas(frame)["x"][0] == UUID(int=5)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.needed import package
 
 from dpsql.dbapi.frames import Frame
 from dpsql.errors import InterfaceError, InvalidSyntax
@@ -42,7 +43,7 @@ def test_lines_that_cannot_be_read(argument: str) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow.parquet")
+    arrow = package("pyarrow.parquet")
     for format_ in ("csv", "json", "parquet"):
         write_copy(Copy(None, tmp_path / format_, format_, False), FRAME)
     assert (tmp_path / "csv").read_text(encoding="utf-8") == f'k,n\n"a,\nb",{2**53 + 1}\n,\n'
