@@ -50,18 +50,20 @@ from dpsql.privacy.loss import NO_LOSS, Loss
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
-from dpsql.runs import Job, Ticket
+from dpsql.runs import Job
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.parse import check_marks
 from dpsql.state import Settling, new_state, plain_name
+from dpsql.ticket import NOT_FREE, Ticket
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
     "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedColumn", "NamedFunction", "NamedSetting",
-    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "check_marks", "literals", "read_command",
+    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "check_marks", "literals",
+    "read_command",
 ]  # fmt: skip
 
 Asking = ShowCommand | ExplainCommand | DescribeCommand | DescribeQueryCommand
@@ -74,8 +76,6 @@ KEPT_ROWS = 1000
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
-
-NOT_FREE = "it would be charged, and only what is free was asked for"
 
 
 @dataclass

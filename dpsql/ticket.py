@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from dpsql.errors import QueryCanceled
 
+NOT_FREE = "it would be charged, and only what is free was asked for"
+
 
 @dataclass(eq=False)
 class Ticket:

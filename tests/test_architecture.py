@@ -65,7 +65,7 @@ EDGES: dict[str, set[str]] = {
     "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
-                "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "derivation", "recent",
+                "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "ticket", "derivation", "recent",
                 "vocabulary"},
     # What a session imports, for who opens one behind a prompt; it gives out nothing of it.
     "parts": {"plan", "engines", "privacy", "sql", "compile", "session"},

@@ -213,7 +213,7 @@ def _not_finite() -> ProgrammingError:
 
 
 def _not_bound(parameter: object) -> ProgrammingError:
-    many = isinstance(parameter, Collection) or bool(getattr(parameter, "ndim", False))  # an array of numpy's has dimensions
+    many = isinstance(parameter, Collection) or bool(getattr(parameter, "ndim", False))  # numpy's arrays have it
     if isinstance(parameter, bytes | bytearray | memoryview):
         hint = 'No column holds bytes. For text, give text: value.decode("utf-8").'
     elif many:
