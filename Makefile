@@ -4,7 +4,8 @@
 #   make SECONDS=600 verify                   longer
 
 PYTHON ?= python3
-JOBS   ?= auto
+# One more than there are cores: tests of the prompt mostly wait.
+JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 SECONDS ?= 60
 EACH   ?= 10
 VENV   := .venv

@@ -58,7 +58,7 @@ class _Colours(Lexer):
 class _Words(Completer):
     """`names` are read from the schema when they are first needed."""
 
-    def __init__(self, names: Callable[[], Names]) -> None:
+    def __init__(self, names: Callable[[], Names | None]) -> None:
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -67,6 +67,8 @@ class _Words(Completer):
         try:
             names = self._names()
         except Error:  # the data cannot be opened, which the prompt ends with
+            return
+        if names is None:
             return
         for found in complete(document.text, document.cursor_position, names, COMMANDS):
             yield Completion(
@@ -78,7 +80,7 @@ class _Words(Completer):
 
 
 def make_prompt(
-    names: Callable[[], Names], beneath: Callable[[int], str], typed: Callable[[str], None], history: History
+    names: Callable[[], Names | None], beneath: Callable[[int], str], typed: Callable[[str], None], history: History
 ) -> PromptSession[str]:
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     session: PromptSession[str] = PromptSession(
@@ -86,7 +88,6 @@ def make_prompt(
         lexer=_Colours(),
         completer=_Words(names),
         complete_while_typing=True,
-        complete_in_thread=True,
         auto_suggest=None if plain else AutoSuggestFromHistory(),  # it would look as if it were typed
         history=history,
         key_bindings=_keys(),

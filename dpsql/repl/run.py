@@ -71,7 +71,9 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     ahead = opening.outlook
     left = None if ahead is None else lefts(ahead.user, ahead.balance)
     beneath = Beneath(opening.connection, left, lambda: refresh(session))
-    session = make_prompt(cache(lambda: names_of(shell.connection)), beneath.text, beneath.typed, history)
+    names = cache(lambda: names_of(shell.connection))
+    # Without waiting: until the data is open, a key is more than a completion.
+    session = make_prompt(lambda: names() if opening.ended else None, beneath.text, beneath.typed, history)
     name = shell.connection.database if ahead is None else ahead.database
     shell.history = lambda: list(reversed(list(history.load_history_strings())))
     shell.note(f"dpsql {VERSION}: \\? for help, \\q to leave")

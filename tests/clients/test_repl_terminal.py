@@ -200,6 +200,7 @@ def test_ctrl_c_at_the_question_is_no(folder: Path, opened: Open) -> None:
     terminal = opened("--confirm", "0.1")
     ask(terminal, COUNT)
     terminal.wait_for(r"\[y/N\]")
+    terminal.settle()  # Python's readline may lose a signal that comes before it reads
     terminal.press("ctrl-c")
     terminal.wait_for("not asked, and nothing was charged")
     terminal.wait_for_prompt("^hospital=>$")

@@ -91,4 +91,4 @@ SELECT "public"."visits"."ward" AS "ward", "public"."visits"."cost" AS "cost" FR
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT "public"."visits"."ward" AS "ward", "public"."visits"."cost" AS "cost" FROM "public"."visits" LIMIT 10000
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.

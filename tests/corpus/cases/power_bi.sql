@@ -106,4 +106,4 @@ select "$Table"."visit_id" as "visit_id", "$Table"."ward" as "ward" from "public
 NotPrivate 0A000: this would return single private rows
 LINE 1: select "$Table"."visit_id" as "visit_id", "$Table"."ward" as "ward" from "public"."visits" "$Table" limit 1000
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.

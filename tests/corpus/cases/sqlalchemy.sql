@@ -78,4 +78,4 @@ LIMIT 1
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT patients.patient_id AS patients_patient_id, patients.name AS patients_name
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM patients.
+HINT:  Aggregate, for example: SELECT "name", COUNT(*) FROM patients GROUP BY "name".

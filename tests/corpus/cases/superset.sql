@@ -142,4 +142,4 @@ SELECT ward AS ward, cost AS cost, admitted AS admitted FROM public.visits LIMIT
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT ward AS ward, cost AS cost, admitted AS admitted FROM public.visits LIMIT 1000
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.

@@ -20,6 +20,7 @@ QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 @pytest.fixture
 def shell(folder, monkeypatch):
     monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own there
     shell = interactiveshell.InteractiveShell.instance()
     shell.reset(new_session=False)
     shell.run_line_magic("load_ext", "dpsql")
