@@ -1,4 +1,4 @@
-"""What can be shown before the data is opened: who asks, what is left, which tables there are.
+"""What can be shown before the data is opened: the dataset's name, and what is left of the account that asks.
 
 Law: it reads the schema and the ledger, and looks at the names, sizes and times of files; it reads no row and writes
 nothing. It imports no engine and no SQL, so that a prompt is there at once.
@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dpsql import pins
-from dpsql.catalog.names import NamedTable, named_tables
 from dpsql.errors import Error
 from dpsql.ledger.base import Account, Balance
 from dpsql.payers import account_of, ledger_of
@@ -21,11 +20,7 @@ from dpsql.schema.model import Schema
 
 @dataclass(frozen=True)
 class Outlook:
-    """`tables` has the views without their columns, which compiling them tells."""
-
-    user: str | None
     database: str
-    tables: tuple[NamedTable, ...]
     balance: Balance
 
 
@@ -34,18 +29,18 @@ def look(path: str | Path, user: str | None) -> Outlook | None:
     schema = load_schema(path)
     account = account_of(schema, user)  # who is no analyst is refused here, before anything is opened for them
     try:
-        return _look(schema, user, account)
+        return _look(schema, account)
     except Error:
         return None
 
 
-def _look(schema: Schema, user: str | None, account: Account) -> Outlook | None:
+def _look(schema: Schema, account: Account) -> Outlook | None:
     ledger = ledger_of(schema, make=False)
     try:
         current = ledger.current_version()
         if current is None:
             return None
         pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
-        return Outlook(user, schema.database, named_tables(schema), ledger.balance(account))
+        return Outlook(schema.database, ledger.balance(account))
     finally:
         ledger.close()

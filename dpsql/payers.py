@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpsql.errors import AccessDenied
+from dpsql.ledger.accounts import DATASET as DATASET
 from dpsql.ledger.base import Account, Binding, Ledger
 from dpsql.ledger.books import ACCOUNTS_WORTH
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.filters import Composition
 from dpsql.schema.model import Analyst, Budget, Group, Policy, Schema
-
-DATASET = "dataset"
 
 
 def account_of(schema: Schema, user: str | None) -> Account:

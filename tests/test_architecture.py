@@ -62,7 +62,7 @@ EDGES: dict[str, set[str]] = {
     # What only the owner may do and see.
     "owner": {"passwords", "schema", "engines", "ledger", "payers", "pins", "privacy", "versions", "dataset", "runs",
               "session"},
-    "outlook": {"schema", "ledger", "payers", "pins", "catalog"},  # before the data is opened
+    "outlook": {"schema", "ledger", "payers", "pins"},  # before the data is opened
     "display": set(),
     "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
                 "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "ticket", "derivation", "recent",

@@ -6,14 +6,14 @@ import argparse
 import json
 from pathlib import Path
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import Screen
 from dpsql.figures import short_up
 from dpsql.owner.books import account_named, grant, open_books
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
-    path = read_address(given.schema, None, {}).path
+    path = schema_path(given.schema)
     if given.action == "grant":
         _grant(path, given.name, given.json, screen)
         return

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, date, datetime
 from typing import Any
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.cells import Figure
 from dpsql.display.screen import Screen, Usage
 from dpsql.display.table import print_table
@@ -19,7 +19,7 @@ _SHOWN = 60
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
-    with open_books(read_address(given.schema, None, {}).path) as (_, ledger):
+    with open_books(schema_path(given.schema)) as (_, ledger):
         match given.action:
             case "list":
                 _list(ledger, given.json, screen)

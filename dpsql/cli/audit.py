@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import RED, Screen
 from dpsql.owner.books import Audit, audit_books
 
@@ -15,7 +15,7 @@ _FOUND = 3
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     """0 where all is well, 3 where something was found."""
-    audit = audit_books(read_address(given.schema, None, {}).path, given.receipt)
+    audit = audit_books(schema_path(given.schema), given.receipt)
     if given.json:
         screen.print(json.dumps(_document(audit), indent=2))
     else:

@@ -20,6 +20,7 @@ from dpsql.errors import OperationalError
 from dpsql.figures import short_left, short_up
 from dpsql.owner.books import (
     DATASET,
+    MANY,
     Standing,
     Verdict,
     account_of,
@@ -33,7 +34,6 @@ from dpsql.private_files import open_private
 
 _HEADS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
 _BAR = 20
-_MANY = 1_000_000
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
@@ -71,7 +71,7 @@ def bar(part: Fraction) -> str:
 
 
 def _more(one: Standing) -> str:
-    if one.more >= _MANY:
+    if one.more >= MANY:
         return "more than a million more statements"
     return f"about {one.more} more statement{'' if one.more == 1 else 's'}"
 
@@ -121,7 +121,7 @@ def _row(one: Standing) -> tuple[object, ...]:
         Figure(short_up(balance.epsilon)),
         Figure(short_up(balance.delta)),
         balance.charges,
-        Figure(f"{one.more}" if one.more < _MANY else "many"),
+        Figure(f"{one.more}" if one.more < MANY else "many"),
         str(one.failures),
     )
 

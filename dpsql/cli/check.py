@@ -7,17 +7,17 @@ import json
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.cells import Figure
 from dpsql.display.screen import BOLD, DIM, RED, Screen
 from dpsql.display.table import print_table
 from dpsql.display.text import shown
 from dpsql.figures import short_up
+from dpsql.owner.books import MANY
 from dpsql.owner.check import check_schema
 from dpsql.owner.report import HEADING, Finding, Level, QuestionReport, Report, TableReport
 
 _TO_MEND = 3
-_MANY = 1_000_000
 _ALIKE = 5
 """Findings in the same words, up to which each stands by itself."""
 _TITLES = {
@@ -29,7 +29,7 @@ _TITLES = {
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     """0 where all is well, 3 where something should be mended."""
-    report = check_schema(read_address(given.schema, None, {}).path, given.tables, data=given.data)
+    report = check_schema(schema_path(given.schema), given.tables, data=given.data)
     if given.json:
         screen.print(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
     else:
@@ -110,7 +110,7 @@ def _tell_accounts(report: Report, screen: Screen) -> None:
     _title(screen, "Budgets, in statements at the default that a new ledger would grant")
     rows = [
         (one.name, Figure(_small(one.epsilon)), Figure(_small(one.delta)),
-         Figure(f"{one.statements:,}" if one.statements < _MANY else "many"))
+         Figure(f"{one.statements:,}" if one.statements < MANY else "many"))
         for one in report.accounts
     ]  # fmt: skip
     print_table(screen, ("account", "epsilon", "delta", "statements"), rows)

@@ -10,11 +10,12 @@ from decimal import Decimal
 
 import dpsql
 from dpsql.cli.explained import document
+from dpsql.dbapi.answer import charge_lines
 from dpsql.dbapi.cursor import Cursor
 from dpsql.display.screen import Screen, Usage
 from dpsql.display.text import shown_lines
 from dpsql.repl.given import read_statements, settings_of
-from dpsql.repl.show import answer_lines, charge_lines, take
+from dpsql.repl.show import answer_lines
 from dpsql.repl.view import View
 
 Parameter = str | int | Decimal | bool | None
@@ -63,17 +64,16 @@ def read_parameter(text: str) -> Parameter:
 
 def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None = None, digits: bool = True) -> None:
     """Rows to the standard output; notices, and what was charged where a program reads the rows, beside it."""
-    shown = take(cursor)
-    for notice in shown.notices:
+    answer = cursor.answer()
+    for notice in answer.notices:
         screen.note(f"NOTICE:  {notice}")
-    if not shown.names:
+    if not answer.columns:
         screen.note("NOTICE:  a setting lasts for one command here; give it as --epsilon, --delta or --set NAME=VALUE")
         return
     view = View(format=form, errors=form == "table" if errors is None else errors, digits=digits)
-    for line in answer_lines(shown, view, screen, "off"):
+    for line in answer_lines(answer, view, screen, "off"):
         screen.print(line)
-    if shown.is_query:
-        for line in charge_lines(shown, cursor.connection):
-            (screen.print if form == "table" else screen.note)(line)
-        for receipt in shown.receipts:
-            screen.note(f"receipt: {receipt}")
+    for line in charge_lines(answer):
+        (screen.print if form == "table" else screen.note)(line)
+    for receipt in answer.receipts:
+        screen.note(f"receipt: {receipt}")

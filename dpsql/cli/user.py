@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.cells import Figure
 from dpsql.display.screen import Screen, Usage
 from dpsql.display.table import print_table
@@ -31,7 +31,7 @@ _HEADS = ("user", "of epsilon", "at delta", "parent", "password")
 
 
 def run(given: argparse.Namespace, screen: Screen) -> None:
-    path = read_address(given.schema, None, {}).path
+    path = schema_path(given.schema)
     match given.action:
         case "add":
             _add(path, given, screen)

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import Screen, Usage
 from dpsql.errors import OperationalError
 from dpsql.verify.run import Plan, Progress, verify
@@ -26,7 +26,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         raise Usage("--seconds, --trials, --workers, --samples and --findings are above 0")
     report_to = None if given.report is None else _writable(given.report)
     bar = _Bar(screen)
-    path = None if given.schema is None else read_address(given.schema, None, {}).path
+    path = None if given.schema is None else schema_path(given.schema)
     plan = Plan(path, **asked)
     signal.signal(signal.SIGTERM, _stop)  # the other processes end with this one
     report = verify(plan, bar.tell)

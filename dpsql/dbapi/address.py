@@ -63,6 +63,11 @@ def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
     return {_name(name): _text(value) for name, value in settings.items()}
 
 
+def schema_path(where: str) -> Path:
+    """The file of a schema, for commands that have no analyst."""
+    return read_address(where, None, {}).path
+
+
 def _path(path: str) -> Path:
     """As in the schema's own URLs, three slashes are relative, and the fourth is the root's."""
     if path.startswith("//"):

@@ -17,15 +17,18 @@ from dpsql.display.table import table_lines
 from dpsql.display.text import shown
 from dpsql.errors import ProgrammingError
 from dpsql.figures import CellError, Charge
-from dpsql.session import Receipt
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
+    from dpsql.session import Receipt
+
 Row = tuple[Any, ...]
 
+PLAN = ("QUERY PLAN",)
+"""The columns of what EXPLAIN tells, which is text and no table."""
 MOST_SHOWN = 100
 """Rows that are shown of an answer; all of them are in `rows`."""
 
@@ -102,7 +105,7 @@ class Answer:
     def __repr__(self) -> str:
         if not self.columns:
             return self.command
-        if self.columns == ("QUERY PLAN",):
+        if self.columns == PLAN:
             return "\n".join(shown(str(line)) for (line,) in self.rows)
         width = terminal_width(sys.stdout)
         layout = Layout(width, "off" if width is None else "auto")
@@ -110,17 +113,14 @@ class Answer:
         return "\n".join([*table, *map(shown, self._beneath())])
 
     def _repr_html_(self) -> str:
-        if self.columns in ((), ("QUERY PLAN",)):
+        if self.columns in ((), PLAN):
             return html_table((), (), (), repr(self).splitlines())
         return html_table(self.columns, self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN], self._beneath())
 
     def _beneath(self) -> list[str]:
         """The lines below the table."""
-        barred = any(bar is not None for bars in self.errors for bar in bars)
-        rows = "1 row" if len(self.rows) == 1 else f"{len(self.rows)} rows"
         some = f", the first {MOST_SHOWN} are shown" if len(self.rows) > MOST_SHOWN else ""
-        lines = [f"({rows}{some}{', ± 95 % intervals' if barred else ''})"]
-        lines += [] if self.left is None else [f"charged: {self.loss}", f"left of {self.left}"]
+        lines = [count_line(self, some, has_bars(self)), *charge_lines(self)]
         return lines + [f"NOTICE:  {notice}" for notice in self.notices]
 
     def _frame(self, errors: bool) -> Frame:
@@ -131,3 +131,19 @@ class Answer:
     def _require(self) -> None:
         if not self.columns:
             raise ProgrammingError(f"{self.command} has no rows", hint="Ask a SELECT.")
+
+
+def has_bars(answer: Answer) -> bool:
+    return any(bar is not None for bars in answer.errors for bar in bars)
+
+
+def count_line(answer: Answer, some: str, barred: bool) -> str:
+    """How many rows there are; `some` says which of them are shown."""
+    rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
+    return f"({rows}{some}{', ± 95 % intervals' if barred else ''})"
+
+
+def charge_lines(answer: Answer) -> list[str]:
+    """What the statement was charged, and what is left; nothing where it read no private rows."""
+    charged = [f"charged: {answer.loss}"] if answer.receipts else []
+    return charged + ([] if answer.left is None else [f"left of {answer.left}"])

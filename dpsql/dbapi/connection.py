@@ -6,7 +6,6 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +16,6 @@ from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.cursor import Cursor, check_statement
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.figures import short_left, short_up
 from dpsql.session import Answer as Given
 from dpsql.session import (
     Balance,
@@ -201,12 +199,9 @@ class Connection:
     def _left(self) -> str | None:
         """Of the budget, for people; None where the ledger cannot tell it now: the answer is there all the same."""
         try:
-            balance = self.budget()
+            return self.budget().left_text
         except errors.Error:
             return None
-        whose = "the dataset's" if self.user is None else f"{balance.account}'s"
-        left, part = short_left(balance.left_epsilon, balance.epsilon), 100 * balance.fraction_left
-        return f"{whose} budget: {short_left(part, Fraction(100))} % (epsilon {left} of {short_up(balance.epsilon)})"
 
     def _execute(
         self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool

@@ -52,6 +52,10 @@ class Account:
         return Terms(self.epsilon, self.delta, self.composition, self.parent)
 
 
+DATASET = "dataset"
+"""The account of all analysts together; no analyst can have this name."""
+
+
 @dataclass(frozen=True)
 class Balance(Printed):
     """One account's own figures.
@@ -101,6 +105,17 @@ class Balance(Printed):
     def admits(self, cost: Cost) -> bool:
         """Whether the account's own filter would grant it."""
         return admit(self.terms.limits, self.spent, cost) is not None
+
+    @property
+    def percent_left(self) -> str:
+        return f"{short_left(100 * self.fraction_left, Fraction(100))} %"
+
+    @property
+    def left_text(self) -> str:
+        """For people, such as: ana's budget: 60.5 % (epsilon 1.58 of 4)."""
+        whose = "the dataset's" if self.account == DATASET else f"{self.account}'s"
+        left = short_left(self.left_epsilon, self.epsilon)
+        return f"{whose} budget: {self.percent_left} (epsilon {left} of {short_up(self.epsilon)})"
 
     def __repr__(self) -> str:
         """In figures for people; the fields are exact."""

@@ -16,6 +16,7 @@ from dpsql.ledger.base import Account, Receipt
 from dpsql.ledger.base import Ledger as Ledger
 from dpsql.ledger.base import Stored as Stored
 from dpsql.ledger.checker import Unreadable
+from dpsql.ledger.how_many import MANY as MANY
 from dpsql.ledger.standing import HISTORY, history_rows, standing, verdicts
 from dpsql.ledger.standing import Standing as Standing
 from dpsql.payers import DATASET as DATASET

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.display.text import width_of
 from dpsql.errors import Error
-from dpsql.figures import short_left, short_up
-from dpsql.repl.show import left_text
+from dpsql.figures import short_up
 from dpsql.repl.statements import Statement, pieces
 
 if TYPE_CHECKING:
@@ -94,8 +93,7 @@ class Beneath:
 
     def _tell_left(self) -> tuple[str, str]:
         try:
-            connection = self._connection()
-            return lefts(connection.user, connection.budget())
+            return lefts(self._connection().budget())
         except Error:
             return "what is left cannot be told now", ""
 
@@ -110,10 +108,9 @@ class Beneath:
         return next_text(explained[0]) if len(statements) == 1 else all_text(explained, len(statements))
 
 
-def lefts(user: str | None, balance: Balance) -> tuple[str, str]:
+def lefts(balance: Balance) -> tuple[str, str]:
     """What is left, in full and short."""
-    part = short_left(100 * balance.fraction_left, Fraction(100))
-    return f"left of {left_text(user, balance)}", f"{part} % left"
+    return f"left of {balance.left_text}", f"{balance.percent_left} left"
 
 
 def all_text(explained: Sequence[Explanation], count: int) -> str:

@@ -35,7 +35,7 @@ def _is_number(text: str) -> bool:
 
 def read_statements(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from dpsql.dbapi.answer import Answer
 from dpsql.display.chart import NothingToDraw, chart_lines
 from dpsql.display.layout import Layout
 from dpsql.display.screen import Screen
@@ -20,8 +21,9 @@ from dpsql.errors import BudgetExceeded, InterfaceError, InvalidParameter, Inval
 from dpsql.figures import short_up
 from dpsql.repl.commands import help_lines, words_of
 from dpsql.repl.copying import read_copy, write_copy
+from dpsql.repl.given import read_statements
 from dpsql.repl.listed import functions_listed, table_described, tables_listed
-from dpsql.repl.show import Shown, left_text, listing
+from dpsql.repl.show import frame_of, listing
 from dpsql.repl.view import FORMATS, one_of, switch
 
 if TYPE_CHECKING:
@@ -66,13 +68,13 @@ def edit(shell: Shell, argument: str) -> None:
     editor = words_of(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", "$EDITOR")
     if argument:
         _run_editor(editor, argument)
-        shell.typed = _read(argument).strip()
+        shell.typed = read_statements(argument).strip()
         return
     with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:  # a folder that only its owner can enter
         path = Path(folder) / "statement.sql"
         path.write_text((shell.pending or shell.last_sql or "") + "\n", encoding="utf-8")
         _run_editor(editor, str(path))
-        shell.pending, shell.typed = "", _read(str(path)).strip()
+        shell.pending, shell.typed = "", read_statements(str(path)).strip()
 
 
 def _run_editor(editor: list[str], path: str) -> None:
@@ -92,7 +94,7 @@ def reset(shell: Shell, argument: str) -> None:
 
 
 def include(shell: Shell, argument: str) -> None:
-    text = _read(_file(argument, "\\i"))
+    text = read_statements(_file(argument, "\\i"))
     if shell.depth >= DEEPEST:
         raise InterfaceError("files ask for the statements of files, too deep")
     shell.depth += 1
@@ -140,22 +142,22 @@ def out(shell: Shell, argument: str) -> None:
 
 def copy(shell: Shell, argument: str) -> None:
     asked = read_copy(argument)
-    shown = _last(shell) if asked.sql is None else shell.get(asked.sql)
-    if shown is None:
+    answer = _last(shell) if asked.sql is None else shell.get(asked.sql)
+    if answer is None:
         return
-    if not shown.names:
+    if not answer.columns:
         raise InterfaceError("the statement has no rows to copy")
-    write_copy(asked, shown.frame(asked.errors))
-    shell.note(f"COPY {len(shown.rows)}")
+    write_copy(asked, frame_of(answer, asked.errors))
+    shell.note(f"COPY {len(answer)}")
 
 
 def chart(shell: Shell, argument: str) -> None:
     kind = one_of("chart", argument or "auto", ("bars", "lines", "auto"))
-    shown = _last(shell)
+    answer = _last(shell)
     how = Layout() if shell.file is not None else shell.screen.layout()
     try:
         lines = chart_lines(
-            shown.names, shown.rows, shown.errors, how.width or 80, 20, kind, plain=how.plain, colour=how.colour
+            answer.columns, answer.rows, answer.errors, how.width or 80, 20, kind, plain=how.plain, colour=how.colour
         )
     except NothingToDraw as nothing:
         raise InterfaceError(f"there is nothing to draw: {nothing}") from None
@@ -163,7 +165,8 @@ def chart(shell: Shell, argument: str) -> None:
 
 
 def receipts(shell: Shell, argument: str) -> None:
-    shell.print_lines(list(_last(shell).receipts) or ["It read no private rows, so nothing was paid for."])
+    held = [str(receipt) for receipt in _last(shell).receipts]
+    shell.print_lines(held or ["It read no private rows, so nothing was paid for."])
 
 
 def expanded(shell: Shell, argument: str) -> None:
@@ -233,7 +236,7 @@ def dataset(shell: Shell, argument: str) -> None:
 def connection_info(shell: Shell, argument: str) -> None:
     who = f' as "{shell.connection.user}"' if shell.connection.user else ""
     asked = f'You ask the dataset "{shell.connection.database}"{who}.'
-    shell.print_lines([asked, f"Left of {left_text(shell.connection.user, shell.connection.budget())}"])
+    shell.print_lines([asked, f"Left of {shell.connection.budget().left_text}"])
 
 
 # --- budget and settings ---------------------------------------------------------------------------------------------
@@ -256,9 +259,9 @@ def unset(shell: Shell, argument: str) -> None:
 
 
 def _command(shell: Shell, sql: str) -> None:
-    shown = shell.get(sql)
-    if shown is not None:
-        shell.show(shown, "off")
+    answer = shell.get(sql)
+    if answer is not None:
+        shell.show(answer, "off")
 
 
 def confirm(shell: Shell, argument: str) -> None:
@@ -305,7 +308,7 @@ def leave(shell: Shell, argument: str) -> None:
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def _last(shell: Shell) -> Shown:
+def _last(shell: Shell) -> Answer:
     if shell.last is None:
         raise InterfaceError("there is no answer yet", hint="Ask a statement first.")
     return shell.last
@@ -322,14 +325,6 @@ def _file(argument: str, command: str) -> str:
     if len(names) != 1:
         raise InvalidSyntax(f"{command} takes the name of a file")
     return names[0]
-
-
-def _read(name: str) -> str:
-    try:
-        return Path(name).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InterfaceError(f'the file "{name}" cannot be read: {reason}') from None
 
 
 def _open_to_write(argument: str, command: str) -> TextIO:

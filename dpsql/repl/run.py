@@ -69,7 +69,7 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     """Until the person leaves; 1 where the data could not be opened."""
     history = open_history(keep)
     ahead = opening.outlook
-    left = None if ahead is None else lefts(ahead.user, ahead.balance)
+    left = None if ahead is None else lefts(ahead.balance)
     beneath = Beneath(opening.connection, left, lambda: refresh(session))
     names = cache(lambda: names_of(shell.connection))
     # Without waiting: until the data is open, a key is more than a completion.

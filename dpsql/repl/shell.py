@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TextIO
 
+from dpsql.dbapi.answer import Answer, charge_lines
 from dpsql.display.screen import Screen
 from dpsql.errors import Error, InterfaceError
 from dpsql.figures import short_up
 from dpsql.repl import meta
 from dpsql.repl.commands import BY_NAME, Typed, read_typed
 from dpsql.repl.pager import page
-from dpsql.repl.show import Shown, answer_lines, charge_lines, take
+from dpsql.repl.show import answer_lines
 from dpsql.repl.statements import Backslash, Statement, pieces
 from dpsql.repl.view import View
 from dpsql.repl.waiting import wait
@@ -40,7 +41,7 @@ class Shell:
     quiet: bool = False
     history: Callable[[], list[str]] = list
     last_sql: str | None = None
-    last: Shown | None = None
+    last: Answer | None = None
     file: TextIO | None = None
     typed: str = ""
     pending: str = ""
@@ -106,15 +107,15 @@ class Shell:
         """With `free`, it is asked only if that is charged nothing; else BudgetExceeded."""
         self.last_sql = sql
         started = time.monotonic()
-        shown = self.get(sql, free)
+        answer = self.get(sql, free)
         took = time.monotonic() - started
-        if shown is None:
+        if answer is None:
             return
-        self.show(shown, "on" if expanded else self.view.expanded)
+        self.show(answer, "on" if expanded else self.view.expanded)
         if self.view.timing:
             self.note(f"Time: {1000 * took:.1f} ms")
 
-    def get(self, sql: str, free: bool = False) -> Shown | None:
+    def get(self, sql: str, free: bool = False) -> Answer | None:
         """The answer to a statement; None where a person does not agree to its charge. She may leave it by Ctrl-C."""
         if not free and not self._allowed(sql):
             self.note("not asked, and nothing was charged")
@@ -124,20 +125,20 @@ class Shell:
                 cursor.execute(sql, free=free)
             else:
                 wait(lambda: cursor.execute(sql, free=free), self.connection, self.screen)
-            shown = take(cursor)
-        if shown.is_query:
-            self.last = shown
-        return shown
+            answer = cursor.answer()
+        if answer.command == "SELECT":
+            self.last = answer
+        return answer
 
-    def show(self, shown: Shown, expanded: str) -> None:
-        for notice in shown.notices:
+    def show(self, answer: Answer, expanded: str) -> None:
+        for notice in answer.notices:
             self.note(f"NOTICE:  {notice}")
-        if not shown.names:
-            self.note(shown.status)
+        if not answer.columns:
+            self.note(answer.command)
             return
         to_table = self.view.format == "table"
-        lines = answer_lines(shown, self.view, self.screen if self.file is None else None, expanded)
-        told = charge_lines(shown, self.connection) if shown.is_query and not self.quiet else []
+        lines = answer_lines(answer, self.view, self.screen if self.file is None else None, expanded)
+        told = [] if self.quiet else charge_lines(answer)
         beside = not to_table or self.file is not None
         self.print_lines(lines + ([] if beside else told))
         if beside:
