@@ -1,7 +1,6 @@
 """Where the pure meets the world: one analyst's statements, from text to answer.
 
-The order is the law: compile, charge durably, run, perturb, store durably (these three in `runs`), post-process,
-deliver. This is the only caller of `purchase`; what is delivered is what was read back from the store.
+The order is the law: compile; charge, run, perturb, store (these four in `buying`); post-process; deliver.
 """
 
 from __future__ import annotations
@@ -10,54 +9,49 @@ import datetime as dt
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import assert_never
 
 from dpsql.about import VERSION
 from dpsql.accuracy import Aims
 from dpsql.answer import (
     Answer,
-    Charging,
     catalog_answer,
-    charge_of,
     done,
-    loss_of,
     query_answer,
     show_answer,
     text_answer,
     type_text,
 )
+from dpsql.buying import Buyer
 from dpsql.catalog import shows
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.names import NamedColumn, NamedTable, named_tables
 from dpsql.catalog.views import with_view_columns
-from dpsql.compile import Compiled, PublicStep, ReleaseStep, compile_query
+from dpsql.compile import Compiled, PublicStep, compile_query
 from dpsql.dataset import Dataset, now_utc
-from dpsql.derivation import Told, asked_for, tell
-from dpsql.errors import BudgetExceeded, Error, part_of
+from dpsql.derivation import Told, tell
+from dpsql.errors import Error, part_of
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.figures import CellError, Charge
-from dpsql.ledger.base import Asked, Balance, Claim, Receipt, Statement
+from dpsql.ledger.base import Balance, Claim, Receipt
 from dpsql.payers import payers_of
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
-from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
 from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.prices import Asker, kinds_of, quoted, with_prices
-from dpsql.privacy.loss import NO_LOSS, Loss
-from dpsql.privacy.release import Release, from_bytes
+from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
-from dpsql.runs import Job
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.parse import check_marks
 from dpsql.state import Settling, new_state, plain_name
-from dpsql.ticket import NOT_FREE, Ticket
+from dpsql.ticket import Ticket
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
@@ -92,8 +86,7 @@ class Session:
         self._payers = payers_of(self.dataset.schema, self._account)
         self._privacy = self.dataset.privacy_of(self._account)
         self._state = new_state(self._privacy, self.opened_with)
-        self._ticket = Ticket()
-        self._charges: list[Charging] = []
+        self._buyer = Buyer(self.dataset, self._account, self.sampler, self.clock, self.timeout)
         self._compiled: Recent[Compiled] = Recent(KEPT)
         self._described: Recent[tuple[OutputColumn, ...]] = Recent(KEPT)
         self._answered: Recent[Answer] = Recent(KEPT)
@@ -113,7 +106,7 @@ class Session:
         `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
         come; with one that is `free`, what would be charged is refused before that.
         """
-        self._ticket, self._charges = ticket or Ticket(), []
+        self._buyer.begin(ticket or Ticket())
         try:
             bound = literals(parameters)
             command = read_command(sql, bound)
@@ -132,8 +125,9 @@ class Session:
 
     def _begin(self) -> None:
         runs = self.dataset.runs
-        self._ticket.deadline = runs.ticket(self._state.now.variables.statement_timeout).deadline
-        runs.check(self._ticket)
+        ticket = self._buyer.ticket
+        ticket.deadline = runs.ticket(self._state.now.variables.statement_timeout).deadline
+        runs.check(ticket)
 
     @contextmanager
     def _set(self, settings: Mapping[str, str] | None) -> Iterator[None]:
@@ -148,23 +142,16 @@ class Session:
     @property
     def charged(self) -> Charge:
         """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
-        return charge_of([one for one in self._charges if one.made or self._was_made(one)])
-
-    def _was_made(self, charge: Charging) -> bool:
-        """As the ledger has it. A charge of which it cannot tell now is told as made."""
-        try:
-            return all(quote.paid for quote in self.dataset.ledger.quote(self._account, charge.asked))
-        except Error:
-            return True
+        return self._buyer.charged
 
     def cancel(self, ticket: Ticket | None = None) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
-        self.dataset.runs.cancel(ticket or self._ticket)
+        self.dataset.runs.cancel(ticket or self._buyer.ticket)
 
     @property
     def progress(self) -> tuple[int, int]:
         """From any thread: how many of the releases of the statement under way are there, and how many it has."""
-        return self._ticket.delivered, self._ticket.releases
+        return self._buyer.ticket.delivered, self._buyer.ticket.releases
 
     def _asked_by(self, command: Asking | None, sql: str, parameters: Sequence[Parameter]) -> Answer:
         match command:
@@ -209,12 +196,12 @@ class Session:
 
         def compile_with(settings: Settings) -> Known:
             asked = self.compiled(sql, parameters, asker.now, settings=settings)
-            stored = asker.stored(self._asked(asked)) if asked.pilot else None
+            stored = asker.stored(self._buyer.asked(asked)) if asked.pilot else None
             answer = None if stored is None else self._made(asked, stored)  # of what is stored: nothing is charged
             return known_so_far(asked, answer, lambda aims: self.compiled(sql, parameters, asker.now, aims, settings))
 
         kinds = kinds_of(self.settings.statement, compile_with)
-        quotes = [quoted(one, self._told(one.compiled), self._asked(one.compiled), asker) for one in kinds]
+        quotes = [quoted(one, self._told(one.compiled), self._buyer.asked(one.compiled), asker) for one in kinds]
         compiled = kinds[0].compiled
         outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
         explained = explain(compiled, self.dataset.engine.name, outputs)
@@ -266,7 +253,7 @@ class Session:
 
     def _answer(self, compiled: Compiled, pilot: tuple[Compiled, Answer] | None = None) -> Answer:
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
-        served = self._served(compiled)
+        served = self._buyer.served(compiled)
         if served is None:
             require_allowed(compiled, self._payers, pilot)
         return self._made(compiled, served)
@@ -281,19 +268,11 @@ class Session:
             return replace(known.again(), settings=compiled.settings)
         public = [self._public(read) for read in compiled.reads]
         told = Told(compiled) if served is not None else self._told(compiled)
-        releases, charged, receipts = self._releases(compiled, told, public, served)
-        tables = public + released_tables(told.compiled, releases, self.settings.nonnegative)
+        bought = self._buyer.buy(compiled, told, public, served)
+        tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self.timeout)
-        answer = query_answer(compiled, told.notices, result, charged, receipts)
+        answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
         return answer if same is None or len(answer.rows) > KEPT_ROWS else self._answered.put(same, answer).again()
-
-    def _served(self, compiled: Compiled) -> tuple[Claim, ...] | None:
-        """What the account has paid for and is stored, if that is all that the statement needs."""
-        if not compiled.steps:
-            return ()
-        self.dataset.check_current()
-        self.dataset.runs.check(self._ticket)
-        return self.dataset.ledger.served(self._account, self._asked(compiled), self.clock())
 
     def _table_key(self, compiled: Compiled) -> Hashable:
         """What a statement makes of its releases."""
@@ -313,75 +292,7 @@ class Session:
         """
         if not self.settings.derive or compiled.settings.aiming:
             return Told(compiled)
-        return tell(compiled, self._asked(compiled), self.dataset.ledger, self._account)
-
-    def _releases(
-        self, compiled: Compiled, told: Told, public: list[ReleasedTable], served: tuple[Claim, ...] | None
-    ) -> tuple[dict[int, Release], Loss, tuple[Receipt, ...]]:
-        """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones."""
-        early = [(place, step) for place, step in enumerate(compiled.steps) if step.holes and not step.after]
-        # Holes that read no release: what is wrong with them is told before anything is charged.
-        ready = {place: fill(step.holes, public, self.timeout) for place, step in early}
-        releases, asked = told.releases, told.bought(self._asked(compiled))
-        claims = served
-        if claims is None:
-            self.dataset.check_unchanged()
-            buying = list(asked.values())
-            claims = self.dataset.ledger.purchase(
-                self._account, buying, self._statement(compiled), self.clock(), partial(self._admit, compiled, buying)
-            )
-            for charge in self._charges:  # told also if what follows fails
-                charge.made = True
-
-        def filled(place: int) -> Values:
-            if place in ready:
-                return ready[place]
-            tables = public + released_tables(told.compiled, releases, nonnegative=False)
-            return fill(compiled.steps[place].holes, tables, self.timeout)
-
-        bodies: dict[int, bytes] = {}
-        self._ticket.releases = len({claim.release for claim in claims})
-        for place, claim in zip(asked, claims, strict=True):
-            if claim.release not in bodies:
-                bodies[claim.release] = self._body(compiled.steps[place], claim, partial(filled, place))
-                self._ticket.delivered = len(bodies)
-            releases[place] = from_bytes(bodies[claim.release])
-        receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
-        return releases, loss_of(claims), receipts
-
-    def _admit(self, compiled: Compiled, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
-        """The last word before the charge is made."""
-        self.dataset.runs.check(self._ticket)
-        loss = loss_of(claims)
-        if self._ticket.free and loss != NO_LOSS:
-            raise BudgetExceeded(NOT_FREE, detail="Nothing was charged.")
-        self.dataset.runs.admit(claims)
-        if loss != NO_LOSS:
-            self._charges.append(Charging(compiled.settings, asked, loss))
-
-    def _asked(self, compiled: Compiled) -> list[Asked]:
-        return asked_for(compiled, self.dataset.resolved.version)
-
-    def _statement(self, compiled: Compiled) -> Statement:
-        settings, schema = compiled.settings, self.dataset.resolved.hash
-        return Statement(compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema)
-
-    def _body(self, step: ReleaseStep, claim: Claim, filled: Callable[[], Values]) -> bytes:
-        """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
-        runs, account = self.dataset.runs, self._account
-        body = runs.join(self.dataset, claim.release, account, self._ticket)
-        if body is None:
-            body = claim.body
-        if body is None:
-            holes = self._bound(claim, filled()) if step.holes else {}
-            spec, errors = step.calibrated.spec, step.calibrated.errors
-            job = Job(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
-            body = runs.run(self.dataset, job, account, self._ticket)
-        return body
-
-    def _bound(self, claim: Claim, values: Values) -> Values:
-        """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
-        return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
+        return tell(compiled, self._buyer.asked(compiled), self.dataset.ledger, self._account)
 
     def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         key = self._table_key(compiled)

@@ -284,7 +284,7 @@ MUTANTS = (
     mutant("an unknown key may come back in a second block", "privacy/release.py",
            "if rest or any(parts[row] != parts[row - row % length] for row in range(len(parts))):", "if rest:", BLOCKS),
     # --- the order of things
-    mutant("the engine runs before the charge", "session.py",
+    mutant("the engine runs before the charge", "buying.py",
            "            claims = self.dataset.ledger.purchase(",
            "            for step in compiled.steps:\n"
            "                self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
@@ -386,10 +386,10 @@ MUTANTS = (
     mutant("the error told is that of a fresh release", "prices.py",
            "return expected_errors(self.told.compiled, self._delivered)",
            "return expected_errors(self.compiled)", QUOTES),
-    mutant("progress is a clock of the engine", "session.py",
-           "        self._ticket.releases = len({claim.release for claim in claims})\n",
-           "        self._ticket.releases = len({claim.release for claim in claims})\n"
-           "        self._ticket.delivered = len(bodies) + (len(claims) > 1)\n", (*DOORS, "-k", "clock_of_the_engine")),
+    mutant("progress is a clock of the engine", "buying.py",
+           "        self.ticket.releases = len({claim.release for claim in claims})\n",
+           "        self.ticket.releases = len({claim.release for claim in claims})\n"
+           "        self.ticket.delivered = len(bodies) + (len(claims) > 1)\n", (*DOORS, "-k", "clock_of_the_engine")),
     mutant("a pilot is not asked about", "repl/shell.py",
            "if explained.undecided:", "if False:", (*DOORS, "-k", "pilot")),
     mutant("a selected key steers the terminal", "display/screen.py",
@@ -440,8 +440,8 @@ MUTANTS = (
     mutant("two who ask are two runs", "runs.py",
            "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
-    mutant("what was to be free is bought", "session.py", "if self._ticket.free and loss", "if False and loss", PYTHON),
-    mutant("a charge that was interrupted is not told", "session.py",
+    mutant("what was to be free is bought", "buying.py", "if self.ticket.free and loss", "if False and loss", PYTHON),
+    mutant("a charge that was interrupted is not told", "buying.py",
            "if one.made or self._was_made(one)", "if one.made", PYTHON),
     mutant("who waits for her turn cannot be canceled", "dbapi/connection.py",
            "self._waiting.copy() if running is None", "() if running is None", PYTHON),
@@ -451,7 +451,7 @@ MUTANTS = (
            'return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named', "return named", PYTHON),
     mutant("parameters are asked twice", "sql/parameters.py",
            "return tuple(literal(parameter) for parameter in parameters)", "return tuple(parameters)", PYTHON),
-    mutant("runs without number", "session.py", "        self.dataset.runs.admit(claims)\n", "", SHARED),
+    mutant("runs without number", "buying.py", "        self.dataset.runs.admit(claims)\n", "", SHARED),
     mutant("what was stored meanwhile is run again", "ledger/leases.py",
            '    if answers.read_body(db, release) is not None:\n        return known or Running("", 0, 0, 0)\n', "",
            LEASES),

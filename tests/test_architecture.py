@@ -64,8 +64,9 @@ EDGES: dict[str, set[str]] = {
               "session"},
     "outlook": {"schema", "ledger", "payers", "pins"},  # before the data is opened
     "display": set(),
-    "session": {"accuracy", "answer", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain", "settings",
-                "dataset", "payers", "post", "ledger", "catalog", "state", "runs", "ticket", "derivation", "recent",
+    "buying": {"answer", "compile", "dataset", "derivation", "ledger", "post", "privacy", "runs", "ticket"},
+    "session": {"accuracy", "answer", "buying", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain",
+                "settings", "dataset", "payers", "post", "ledger", "catalog", "state", "ticket", "derivation", "recent",
                 "vocabulary"},
     # What a session imports, for who opens one behind a prompt; it gives out nothing of it.
     "parts": {"plan", "engines", "privacy", "sql", "compile", "session"},
@@ -187,8 +188,8 @@ def files(root: Path) -> list[File]:
 def law_1_one_caller_pays(house: list[File]) -> Iterator[str]:
     callers = [(file, node) for file in house for node in file.calls("purchase")]
     for file, node in callers:
-        if file.name != "session.py":
-            yield file.at(node, "only session.py may charge an account")
+        if file.name != "buying.py":
+            yield file.at(node, "only buying.py may charge an account")
     for file, node in callers[1:]:
         yield file.at(node, "there is one call of purchase")
 
@@ -483,7 +484,7 @@ Node = A | B
 """
 PLANTED = [
     (law_1_one_caller_pays, "dbapi/cursor.py", "ledger.purchase(account, asked)"),
-    (law_1_one_caller_pays, "session.py", "a.purchase(1)\nb.purchase(2)"),
+    (law_1_one_caller_pays, "buying.py", "a.purchase(1)\nb.purchase(2)"),
     (law_5_exact_rows_are_opened_in_one_file, "session.py", "rows = exact.reveal()"),
     (law_5_exact_rows_are_opened_in_one_file, "session.py", "open_it = exact.reveal"),
     (law_5_exact_rows_are_opened_in_one_file, "post/a.py", "exact._Exact__revealed"),
@@ -564,7 +565,7 @@ def test_a_planted_violation_is_found(tmp_path, law, name, code):
 
 
 ALLOWED = [
-    ("session.py", '"""Doc."""\nledger.purchase(1)\nfrom dpsql.post.sandbox import run\n'),
+    ("buying.py", '"""Doc."""\nledger.purchase(1)\nfrom dpsql.post.sandbox import run\n'),
     ("privacy/release.py", '"""Doc."""\nrows = exact.reveal()\n'),
     ("privacy/sampling.py", '"""Doc."""\nimport os\nx = os.urandom(8)\n'),
     ("ledger/books.py", '"""Doc."""\nimport os\ndef f(entropy=os.urandom): ...\n'),

@@ -1,0 +1,144 @@
+"""Where an account pays, and what it gets for that: the releases of one statement.
+
+The order is the law: charge durably, run, perturb, store durably (these three in `runs`), read back. This is the only
+caller of `purchase`; what is given out is what was read back from the store.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dpsql.answer import Charging, charge_of, loss_of
+from dpsql.compile import Compiled, ReleaseStep
+from dpsql.dataset import Dataset
+from dpsql.derivation import Told, asked_for
+from dpsql.errors import BudgetExceeded, Error
+from dpsql.figures import Charge
+from dpsql.ledger.base import Account, Asked, Claim, Receipt, Statement
+from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
+from dpsql.post.sandbox import ReleasedTable
+from dpsql.post.tables import released_tables
+from dpsql.privacy.loss import NO_LOSS, Loss
+from dpsql.privacy.release import Release, from_bytes
+from dpsql.privacy.sampling import Sampler
+from dpsql.runs import Job
+from dpsql.ticket import NOT_FREE, Ticket
+
+
+@dataclass(frozen=True)
+class Bought:
+    """The releases by the places of their steps, what they were charged now, and the entries that paid for them."""
+
+    releases: dict[int, Release]
+    loss: Loss
+    receipts: tuple[Receipt, ...]
+
+
+@dataclass
+class Buyer:
+    """One account, for one statement at a time, which `ticket` is for."""
+
+    dataset: Dataset
+    account: Account
+    sampler: Sampler
+    clock: Callable[[], dt.datetime]
+    timeout: float
+    ticket: Ticket = field(default_factory=Ticket)
+    _charges: list[Charging] = field(default_factory=list)
+
+    def begin(self, ticket: Ticket) -> None:
+        self.ticket, self._charges = ticket, []
+
+    @property
+    def charged(self) -> Charge:
+        """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
+        return charge_of([one for one in self._charges if one.made or self._was_made(one)])
+
+    def _was_made(self, charge: Charging) -> bool:
+        """As the ledger has it. A charge of which it cannot tell now is told as made."""
+        try:
+            return all(quote.paid for quote in self.dataset.ledger.quote(self.account, charge.asked))
+        except Error:
+            return True
+
+    def asked(self, compiled: Compiled) -> list[Asked]:
+        return asked_for(compiled, self.dataset.resolved.version)
+
+    def served(self, compiled: Compiled) -> tuple[Claim, ...] | None:
+        """What the account has paid for and is stored, if that is all that the statement needs."""
+        if not compiled.steps:
+            return ()
+        self.dataset.check_current()
+        self.dataset.runs.check(self.ticket)
+        return self.dataset.ledger.served(self.account, self.asked(compiled), self.clock())
+
+    def buy(
+        self, compiled: Compiled, told: Told, public: list[ReleasedTable], served: tuple[Claim, ...] | None
+    ) -> Bought:
+        """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones.
+
+        Where all is `served`, nothing is charged.
+        """
+        early = [(place, step) for place, step in enumerate(compiled.steps) if step.holes and not step.after]
+        # Holes that read no release: what is wrong with them is told before anything is charged.
+        ready = {place: fill(step.holes, public, self.timeout) for place, step in early}
+        releases, asked = told.releases, told.bought(self.asked(compiled))
+        claims = served
+        if claims is None:
+            self.dataset.check_unchanged()
+            buying = list(asked.values())
+            claims = self.dataset.ledger.purchase(
+                self.account, buying, self._statement(compiled), self.clock(), partial(self._admit, compiled, buying)
+            )
+            for charge in self._charges:  # told also if what follows fails
+                charge.made = True
+
+        def filled(place: int) -> Values:
+            if place in ready:
+                return ready[place]
+            tables = public + released_tables(told.compiled, releases, nonnegative=False)
+            return fill(compiled.steps[place].holes, tables, self.timeout)
+
+        bodies: dict[int, bytes] = {}
+        self.ticket.releases = len({claim.release for claim in claims})
+        for place, claim in zip(asked, claims, strict=True):
+            if claim.release not in bodies:
+                bodies[claim.release] = self._body(compiled.steps[place], claim, partial(filled, place))
+                self.ticket.delivered = len(bodies)
+            releases[place] = from_bytes(bodies[claim.release])
+        receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
+        return Bought(releases, loss_of(claims), receipts)
+
+    def _admit(self, compiled: Compiled, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
+        """The last word before the charge is made."""
+        self.dataset.runs.check(self.ticket)
+        loss = loss_of(claims)
+        if self.ticket.free and loss != NO_LOSS:
+            raise BudgetExceeded(NOT_FREE, detail="Nothing was charged.")
+        self.dataset.runs.admit(claims)
+        if loss != NO_LOSS:
+            self._charges.append(Charging(compiled.settings, asked, loss))
+
+    def _statement(self, compiled: Compiled) -> Statement:
+        settings, schema = compiled.settings, self.dataset.resolved.hash
+        return Statement(compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema)
+
+    def _body(self, step: ReleaseStep, claim: Claim, filled: Callable[[], Values]) -> bytes:
+        """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
+        runs = self.dataset.runs
+        body = runs.join(self.dataset, claim.release, self.account, self.ticket)
+        if body is None:
+            body = claim.body
+        if body is None:
+            holes = self._bound(claim, filled()) if step.holes else {}
+            spec, errors = step.calibrated.spec, step.calibrated.errors
+            job = Job(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
+            body = runs.run(self.dataset, job, self.account, self.ticket)
+        return body
+
+    def _bound(self, claim: Claim, values: Values) -> Values:
+        """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
+        return values_from_bytes(self.dataset.ledger.bind_holes(claim.release, values_to_bytes(values)))
