@@ -44,10 +44,11 @@ class Server:
 
     folder: Path
     guard: subprocess.Popen[bytes]
+    port: int = 5432
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def database(self, name: str = "postgres") -> str:
-        return f"postgresql://postgres@/{name}?host={self.folder}"
+        return f"postgresql://postgres@/{name}?host={self.folder}&port={self.port}"
 
     def new_schema(self) -> str:
         """The URL of a ledger that is not there yet: a schema, which is much faster to make than a database."""
@@ -97,7 +98,7 @@ def running() -> Iterator[Server]:
         server.stop()
 
 
-def start(binaries: Path, settings: tuple[str, ...] = SETTINGS, memory: bool = True) -> Server:
+def start(binaries: Path, settings: tuple[str, ...] = SETTINGS, memory: bool = True, port: int = 5432) -> Server:
     """With `memory`, its files stand there, if they can."""
     place = MEMORY if memory and os.access(MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-", dir=place))
@@ -108,10 +109,10 @@ def start(binaries: Path, settings: tuple[str, ...] = SETTINGS, memory: bool = T
     options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
     subprocess.run([binaries / "initdb", "-D", folder / "data", *options],
                    user=user, cwd="/", check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-    arguments = [word for setting in settings for word in ("-c", setting)]
+    arguments = [word for setting in (f"port={port}", *settings) for word in ("-c", setting)]
     guard = subprocess.Popen(["sh", "-c", GUARD, "guard", binaries, folder, *arguments],
                              user=user, cwd="/", stdin=subprocess.PIPE, start_new_session=True)  # fmt: skip
-    server = Server(folder, guard)
+    server = Server(folder, guard, port)
     try:
         wait_for(server)
     except BaseException:

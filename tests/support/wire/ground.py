@@ -1,0 +1,178 @@
+"""The hospital of the client matrix, once behind dpsql and once in PostgreSQL itself, with the same rows.
+
+Law: a test that holds on PostgreSQL says what a client expects; the same test on `dpsql serve` says whether it gets it.
+Statements lose so much (epsilon 10,000) that noise rounds away, so that both servers give the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import duckdb
+import psycopg
+
+USER, PASSWORD = "ana", "correct horse: battery/staple"
+DATABASE = "hospital"
+
+SCHEMA = """\
+dpsql: 1
+engine: duckdb:///hospital.duckdb
+ledger: sqlite:///hospital.ledger
+description: A made-up hospital
+
+privacy:
+  unit: patients.patient_id
+  budget: {epsilon: 1000000, delta: 1e-3}
+  query: {epsilon: 10000, delta: 1e-6}
+  contributions: {rows: 4, groups: 4}
+
+analysts:
+  ana: {budget: {epsilon: 1000000, delta: 1e-3}, password_env: DPSQL_ANA_PASSWORD}
+  bo: {budget: {epsilon: 1, delta: 1e-6}, password_env: DPSQL_BO_PASSWORD}
+
+tables:
+  patients:
+    unit: patient_id
+    unique: [patient_id]
+    description: One row each
+    columns:
+      patient_id: {type: bigint}
+      born: {type: date, bounds: [1930-01-01, 2019-12-31]}
+      sex: {type: text, values: [f, m, x], nullable: true}
+      insured: {type: boolean}
+      weight: {type: "decimal(6,2)", bounds: [0, 250], description: In kilograms}
+  visits:
+    unit: {patient_id: patients.patient_id}
+    unique: [visit_id]
+    columns:
+      visit_id: {type: bigint}
+      patient_id: {type: bigint}
+      ward: {type: text, values: [cardiology, emergency, surgery]}
+      at: {type: timestamp, bounds: [2024-01-01, 2024-12-31]}
+      nights: {type: integer, bounds: [0, 14]}
+      cost: {type: double, bounds: [0, 4096], grid: 0.25}
+      paid: {type: "decimal(10,2)", bounds: [0, 4096]}
+      planned: {type: boolean}
+  wards:
+    public: true
+    unique: [ward]
+    columns:
+      ward: {type: text, description: "Its name, also where it's odd"}
+      floor: {type: smallint}
+      beds: {type: integer}
+      number: {type: bigint}
+      rating: {type: real}
+      share: {type: double}
+      fee: {type: "decimal(12,3)"}
+      opened: {type: date}
+      inspected: {type: timestamp}
+      changed: {type: timestamptz}
+      rounds: {type: time}
+      rest: {type: interval}
+      code: {type: uuid}
+      open: {type: boolean}
+
+views:
+  planned_visits: SELECT * FROM visits WHERE planned
+"""
+
+TABLES = (
+    """CREATE TABLE patients (patient_id bigint PRIMARY KEY, born date, sex text, insured boolean,
+        weight decimal(6,2))""",
+    """CREATE TABLE visits (visit_id bigint UNIQUE, patient_id bigint REFERENCES patients(patient_id), ward text,
+        "at" timestamp, nights integer, cost double precision, paid decimal(10,2), planned boolean)""",
+    """CREATE TABLE wards (ward text UNIQUE, floor smallint, beds integer, number bigint, rating real,
+        share double precision, fee decimal(12,3), opened date, inspected timestamp, changed timestamptz, rounds time,
+        rest interval, code uuid, open boolean)""",
+)
+ROWS = (
+    """INSERT INTO patients SELECT i, DATE '1930-01-01' + CAST(i * 100 AS integer),
+        CASE i % 4 WHEN 0 THEN 'f' WHEN 1 THEN 'm' WHEN 2 THEN 'x' END, i % 3 = 0, 40 + CAST(i AS decimal(6,2)) / 4
+        FROM generate_series(1, 300) AS s(i)""",
+    """INSERT INTO visits SELECT i, 1 + i % 300, CASE i % 3 WHEN 0 THEN 'cardiology' WHEN 1 THEN 'emergency'
+        ELSE 'surgery' END, TIMESTAMP '2024-01-01 06:30:00' + i * INTERVAL '7 hours', CAST(i % 9 AS integer),
+        CASE WHEN i % 10 > 0 THEN i * 1.25 END, CAST(i AS decimal(10,2)) * 2.5, i % 2 = 0
+        FROM generate_series(1, 900) AS s(i)""",
+    """INSERT INTO wards VALUES
+        ('cardiology', 1, 20, 9007199254740993, 1.5, 0.1, 1234.500, '1999-12-31', '2001-02-03 04:05:06.789',
+            '2024-06-01 12:00:00+00', '07:30:00', INTERVAL '1 year 2 months 3 days 4 hours',
+            '0d1f7d1c-5c6b-4f0e-9a53-6d1f4a1c2b3d', true),
+        ('emergency', -2, 2147483647, -9223372036854775807, -0.25, 1e-300, -0.001, '2024-02-29',
+            '1960-01-01 00:00:00', '1970-01-01 00:00:00+00', '23:59:59.999999', INTERVAL '-1 day',
+            'ffffffff-ffff-4fff-bfff-ffffffffffff', false),
+        ('O''Brien "ä€😀" \\ ward', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)""",
+)
+COMMENTS = (
+    "COMMENT ON TABLE patients IS 'One row each'",
+    "COMMENT ON COLUMN patients.weight IS 'In kilograms'",
+)
+VIEW = "CREATE VIEW planned_visits AS SELECT * FROM visits WHERE planned"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server that clients connect to; `private` where its answers are released ones."""
+
+    host: str
+    port: int
+    private: bool
+    certificate: Path | None = None  # of the authority that a client may trust
+    database: str = DATABASE
+    user: str = USER
+    password: str = PASSWORD
+
+    def url(self, scheme: str = "postgresql", password: str | None = None, database: str | None = None,
+            **options: str) -> str:  # fmt: skip
+        word = quote(self.password if password is None else password, safe="")
+        asked = "&".join(f"{name}={quote(value)}" for name, value in options.items())
+        where = f"{self.host}:{self.port}/{self.database if database is None else database}"
+        return f"{scheme}://{self.user}:{word}@{where}" + (f"?{asked}" if asked else "")
+
+    def environment(self) -> dict[str, str]:
+        """For programs that read libpq's variables, and nothing else of the caller's."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        return {**kept, "PGHOST": self.host, "PGPORT": str(self.port), "PGUSER": self.user, "PGAPPNAME": "matrix",
+                "PGPASSWORD": self.password, "PGDATABASE": self.database, "PGCLIENTENCODING": "UTF8"}  # fmt: skip
+
+
+def fill_duckdb(folder: Path) -> Path:
+    """The schema's file, its rows beside it."""
+    with duckdb.connect(str(folder / "hospital.duckdb")) as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for statement in (*TABLES, *ROWS):
+            db.execute(statement)
+    schema = folder / "hospital.yaml"
+    schema.write_text(SCHEMA, encoding="utf-8")
+    return schema
+
+
+def fill_postgres(url: str, folder: Path) -> None:
+    """The same rows in a database of its own, for a role that logs in by password only."""
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
+        db.execute(f"CREATE DATABASE {DATABASE} OWNER {USER}")
+        host = "local all postgres trust\nlocal all all scram-sha-256\nhost all all all scram-sha-256\n"
+        (folder / "data" / "pg_hba.conf").write_text(host)
+        db.execute("SELECT pg_reload_conf()")
+    with psycopg.connect(url, dbname=DATABASE, autocommit=True) as db:
+        db.execute(f"SET ROLE {USER}")
+        db.execute("SET TimeZone = 'UTC'")
+        for statement in (*TABLES, *ROWS, *COMMENTS, VIEW):
+            db.execute(statement)
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate that is its own authority, for localhost and 127.0.0.1, and its key."""
+    certificate, key = folder / "server.crt", folder / "server.key"
+    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", names, "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    key.chmod(0o600)
+    return certificate, key
