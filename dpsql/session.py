@@ -275,8 +275,9 @@ class Session:
         return answer if same is None or len(answer.rows) > KEPT_ROWS else self._answered.put(same, answer).again()
 
     def _table_key(self, compiled: Compiled) -> Hashable:
-        """What a statement makes of its releases."""
-        return compiled.post_sql, compiled.tables, compiled.errors, compiled.notices, self.settings.nonnegative
+        """What a statement makes of its releases and public tables."""
+        one = compiled
+        return one.post_sql, one.reads, one.tables, one.errors, one.notices, self.settings.nonnegative
 
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:

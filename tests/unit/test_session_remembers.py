@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 from support.shop import open_shop
 
 from dpsql import session as session_module
+from dpsql.dataset import open_dataset
 from dpsql.post import sandbox
 from dpsql.session import Session
 
@@ -41,3 +43,26 @@ def test_what_a_catalog_says_beside_a_release_is_read_each_time(shop: Session) -
         shop.execute(f"SET application_name = '{name}'")
         assert shop.execute(sql).rows == [(name, 240)]
     assert shop.budget().charges == 1
+
+
+def test_two_public_tables_of_one_alias_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    """The text after the split is the same for both; their columns have other types."""
+    one, other = "SELECT t.x FROM numbers t", "SELECT t.x FROM words t"
+    session = _with_public_tables(tmp_path)
+    described = [str(session.describe(sql)[0].type) for sql in (one, other)]
+    session.dataset.close()
+    assert described == ["integer", "text"]
+
+
+def _with_public_tables(folder: Path) -> Session:
+    with duckdb.connect(str(folder / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE numbers AS SELECT 1 AS x; CREATE TABLE words AS SELECT 'a' AS x")
+        connection.execute("CREATE TABLE people AS SELECT 1::BIGINT AS uid")
+    (folder / "d.yaml").write_text(
+        "dpsql: 1\nengine: duckdb:///d.duckdb\nprivacy: {unit: people.uid, budget: {epsilon: 1, delta: 0}}\n"
+        "tables:\n"
+        "  people: {unit: uid, columns: {uid: {type: bigint}}}\n"
+        "  numbers: {public: true, columns: {x: {type: integer}}}\n"
+        "  words: {public: true, columns: {x: {type: text}}}\n"
+    )
+    return Session(open_dataset(folder / "d.yaml"))
