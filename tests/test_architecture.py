@@ -14,7 +14,7 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "span", "types", "figures", "private_files", "quoting"}
+FLOOR = {"about", "errors", "span", "types", "figures", "private_files", "quoting", "plain"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "errors": {"span", "figures"},
@@ -23,6 +23,7 @@ EDGES: dict[str, set[str]] = {
     "private_files": {"errors"},
     "types": set(),
     "quoting": set(),
+    "plain": set(),
     "exact": set(),
     "passwords": set(),
     "privacy": {"exact"},  # has never heard of SQL or schemas
@@ -73,6 +74,7 @@ EDGES: dict[str, set[str]] = {
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
                "pins", "public_facts", "payers", "dataset", "session"},
     "dbapi": {"dataset", "display", "outlook", "parts", "session"},
+    "pgwire": {"session"},
     "sqlalchemy": {"dbapi", "session"},
     "cli": {"dbapi", "display", "owner", "repl", "verify"},
     "repl": {"dbapi", "display", "session"},

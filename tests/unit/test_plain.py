@@ -1,0 +1,108 @@
+"""Values as JSON and back: exactly, and nothing else is read."""
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Literal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsql.plain import from_plain, tell, to_plain, told
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    figure: Fraction
+    colour: Colour = Colour.RED
+
+
+@dataclass(frozen=True)
+class Tree:
+    name: str
+    kind: Literal["a", "b"]
+    count: int
+    size: float
+    flag: bool
+    leaves: tuple[Leaf, ...]
+    pair: tuple[str, int]
+    day: dt.date | None = None
+    maybe: Fraction | None = None
+
+
+TREE = Tree("x", "b", 3, 0.1, True, (Leaf(Fraction(1, 3)),), ("y", 2), dt.date(2020, 1, 2))
+
+
+def through_json(plain):
+    return json.loads(json.dumps(plain))
+
+
+def test_a_dataclass_comes_back_as_it_was():
+    assert from_plain(Tree, through_json(to_plain(TREE))) == TREE
+
+
+def test_a_missing_field_has_its_default_and_an_unknown_one_is_left_out():
+    plain = to_plain(TREE)
+    del plain["day"]
+    assert from_plain(Tree, plain | {"newer": 1}).day is None
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("name", 3), ("kind", "c"), ("count", True), ("count", 1.5), ("size", "1"), ("flag", 1), ("leaves", {}),
+        ("leaves", [{"colour": "red"}]), ("leaves", [{"figure": "1e999999999"}]), ("leaves", [{"figure": "1/0"}]),
+        ("leaves", [{"figure": 0.5}]), ("leaves", [{"figure": "1", "colour": "blue"}]), ("pair", ["y"]),
+        ("pair", ["y", 2, 3]), ("day", "yesterday"), ("day", 3),
+    ],
+)  # fmt: skip
+def test_what_is_of_another_type_is_not_read(field, wrong):
+    with pytest.raises(ValueError):
+        from_plain(Tree, to_plain(TREE) | {field: wrong})
+
+
+def test_what_has_no_plain_form_is_not_told():
+    with pytest.raises(TypeError):
+        to_plain(object())
+    with pytest.raises(TypeError):
+        tell(object())
+
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+    | st.decimals(allow_nan=False) | st.dates() | st.times() | st.datetimes() | st.timedeltas() | st.uuids()
+    | st.datetimes(timezones=st.just(dt.UTC))
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3)
+    | st.tuples(inner, inner)
+    | st.dictionaries(SCALARS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_a_released_value_comes_back_with_its_type(value):
+    back = told(through_json(tell(value)))
+    assert back == value
+    assert repr(back) == repr(value)
+
+
+@pytest.mark.parametrize("wrong", [{"decimal": "x"}, {"date": 3}, {"pickle": ""}, {"a": 1, "b": 2}, {}, {"uuid": "z"}])
+def test_what_tells_another_type_is_not_read(wrong):
+    with pytest.raises(ValueError):
+        told(wrong)
+
+
+def test_the_types_that_are_told():
+    assert told(tell([Decimal("1.50"), UUID(int=1)])) == [Decimal("1.50"), UUID(int=1)]
