@@ -8,8 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 import stringprep
 import unicodedata
+from dataclasses import dataclass, field
 
 ITERATIONS = 4096
 """As PostgreSQL's scram_iterations: clients work it out at each login."""
@@ -30,11 +32,60 @@ _PROHIBITED = (
 )
 
 
-def verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> str:
-    """`SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. The salt is random, and new for each password."""
+@dataclass(frozen=True)
+class Verifier:
+    """What a server needs to know of a password: enough to check who knows it, too little to be taken for her."""
+
+    iterations: int
+    salt: bytes
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        """`SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`."""
+        keys = f"{_text(self.stored_key)}:{_text(self.server_key)}"
+        return f"SCRAM-SHA-256${self.iterations}:{_text(self.salt)}${keys}"
+
+    def is_proven(self, message: bytes, proof: bytes) -> bool:
+        """Whether the proof was made of the password, for this exchange; takes as long either way (RFC 5802, 3)."""
+        signature = _keyed(self.stored_key, message)
+        client_key = bytes(one ^ other for one, other in zip(signature, proof.ljust(len(signature)), strict=False))
+        proven = hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
+        return proven and len(proof) == len(signature)
+
+    def signature(self, message: bytes) -> bytes:
+        """By which the client sees that the server, too, knows of the password."""
+        return _keyed(self.server_key, message)
+
+
+def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
     salted = hashlib.pbkdf2_hmac("sha256", prepared(password).encode(), salt, iterations)
     stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()
-    return f"SCRAM-SHA-256${iterations}:{_text(salt)}${_text(stored)}:{_text(_keyed(salted, b'Server Key'))}"
+    return Verifier(iterations, salt, stored, _keyed(salted, b"Server Key"))
+
+
+def read_verifier(text: str) -> Verifier | None:
+    """What `str` of a verifier wrote; None: it is none, or one that no client could use.
+
+    >>> kept = make_verifier("pencil", b"0123456789abcdef")
+    >>> read_verifier(str(kept)) == kept, read_verifier("SCRAM-SHA-256$4096:eA==$eA==:eA==")
+    (True, None)
+    """
+    found = re.fullmatch(r"scram-sha-256\$([0-9]{1,9}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    try:
+        salt, stored, server = (base64.b64decode(part, validate=True) for part in found.groups()[1:])
+    except ValueError:
+        return None
+    if not salt or not len(stored) == len(server) == hashlib.sha256().digest_size or int(found[1]) < 1:
+        return None
+    return Verifier(int(found[1]), salt, stored, server)
+
+
+def verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> str:
+    """`SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. The salt is random, and new for each password."""
+    return str(make_verifier(password, salt, iterations))
 
 
 def prepared(password: str) -> str:

@@ -264,6 +264,12 @@ class Ledger(Protocol):
     """The durable record of charges and releases, shared by threads and processes."""
 
     @property
+    def id(self) -> str:
+        """Random, and as old as the ledger. No analyst is told it, so what is derived from it is a secret of hers who
+        has the ledger."""
+        ...
+
+    @property
     def identity(self) -> Hashable:
         """Equal where two are one: the same releases under the same numbers."""
         ...

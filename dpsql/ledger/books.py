@@ -69,6 +69,10 @@ class Books:
     grid: int = 0  # microseconds: the owner's min_latency
 
     @property
+    def id(self) -> str:
+        return self.database.id
+
+    @property
     def identity(self) -> Hashable:
         return self.database.identity
 

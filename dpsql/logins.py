@@ -1,0 +1,99 @@
+"""Who may log in to a server: analysts with a verifier in the schema, or with a password in the environment.
+
+Law: a name that nobody has is answered as one that somebody has, with a verifier made for it: the same messages, the
+same work, the same salt each time (as PostgreSQL does). So nobody learns from a login who the analysts are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpsql.errors import SchemaError
+from dpsql.passwords import ITERATIONS, SALT, Verifier, make_verifier, read_verifier
+from dpsql.schema.model import Analyst, Schema
+
+
+@dataclass(frozen=True)
+class Logins:
+    """The verifiers of one schema's analysts, and those of everyone else, who knows no password to them."""
+
+    known: Mapping[str, Verifier]
+    secret: bytes = field(repr=False)
+    iterations: int = ITERATIONS
+    salt: int = SALT  # bytes
+    without: tuple[str, ...] = ()
+    """What the owner should know: who cannot log in, and why."""
+
+    def verifier(self, user: str) -> tuple[Verifier, bool]:
+        """And whether it is an analyst's. Both are made, whichever is needed: it takes as long."""
+        made = self._made_up(user)
+        return self.known.get(user, made), user in self.known
+
+    def _made_up(self, user: str) -> Verifier:
+        return Verifier(
+            self.iterations,
+            _salt_of(self.secret, user, self.salt),
+            _derived(self.secret, "stored key", user),
+            _derived(self.secret, "server key", user),
+        )
+
+
+def logins_of(schema: Schema, secret: str, environment: Mapping[str, str]) -> Logins:
+    """Of analysts with a password; `secret` is known to the owner alone and lasts, as the ledger's id does."""
+    key = hashlib.sha256(f"dpsql logins {secret}".encode()).digest()
+    if not schema.analysts:
+        raise SchemaError(
+            f'{schema.path.name} has no analysts, so nobody could log in to "{schema.database}"',
+            hint=f"Write: dpsql user add {schema.path.name} ana --epsilon 1 --delta 1e-8",
+        )
+    found = {one.name: _verifier_of(one, key, environment) for one in schema.analysts}
+    known = {name: one for name, one in found.items() if one is not None}
+    if not known:
+        raise SchemaError(
+            f'no analyst of {schema.path.name} has a password, so nobody could log in to "{schema.database}"',
+            detail=" ".join(_without(one) for one in schema.analysts),
+            hint=f"Write: dpsql user add {schema.path.name} {schema.analysts[0].name}",
+        )
+    return Logins(
+        known,
+        key,
+        Counter(one.iterations for one in known.values()).most_common(1)[0][0],
+        Counter(len(one.salt) for one in known.values()).most_common(1)[0][0],
+        tuple(_without(one) for one in schema.analysts if one.name not in known),
+    )
+
+
+def _without(analyst: Analyst) -> str:
+    if analyst.password_env is None:
+        return f'"{analyst.name}" has no password.'
+    return f'The environment has no {analyst.password_env}, the password of "{analyst.name}".'
+
+
+def _verifier_of(analyst: Analyst, key: bytes, environment: Mapping[str, str]) -> Verifier | None:
+    if analyst.password is not None:
+        found = read_verifier(analyst.password)
+        if found is None:
+            raise SchemaError(
+                f'the password of "{analyst.name}" is no SCRAM-SHA-256 verifier that a client could use',
+                hint="Make one with dpsql user add.",
+            )
+        return found
+    if analyst.password_env is None:
+        return None
+    password = environment.get(analyst.password_env)
+    if not password:
+        return None
+    # The salt of a name that nobody has: it lasts from one start to the next, as that of a kept verifier does.
+    return make_verifier(password, _salt_of(key, analyst.name, SALT))
+
+
+def _salt_of(secret: bytes, user: str, size: int) -> bytes:
+    return _derived(secret, "salt", user)[:size]
+
+
+def _derived(secret: bytes, what: str, user: str) -> bytes:
+    return hmac.new(secret, f"{what} {user}".encode(), "sha256").digest()
