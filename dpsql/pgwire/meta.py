@@ -41,8 +41,8 @@ CODE = "01DP1"
 """The SQLSTATE of these notices: a warning, of the class that PostgreSQL leaves to implementations."""
 MESSAGE = "dpsql"
 MARK = "dpsql:"
-CHUNK = 2000
-"""Cells in one notice: some 64 kB at most, however long the answer is."""
+CHUNK = 500
+"""Cells in one notice: some 50 kB, however long the answer is. Only lists can make it longer; a Detail is never cut."""
 
 Cells = Sequence[tuple[CellError | None, ...]]
 
@@ -196,4 +196,4 @@ def _bar(bar: CellError | None) -> Any:
 
 
 def _text(plain: object) -> str:
-    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(plain, separators=(",", ":"))
