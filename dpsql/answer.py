@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,6 +13,7 @@ from dpsql.compiled import Compiled
 from dpsql.exact import Row
 from dpsql.figures import CellError, Charge
 from dpsql.ledger.base import Asked, Balance, Claim, Receipt
+from dpsql.plain import to_plain
 from dpsql.post.sandbox import OutputColumn, Rows
 from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.schema.model import Schema
@@ -115,6 +117,11 @@ def catalog_answer(table: CatalogTable, command: str) -> Answer:
 
 def text_answer(title: str, lines: list[str]) -> Answer:
     return rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
+
+
+def json_answer(title: str, value: object, command: str) -> Answer:
+    """One value as JSON, exactly: `dpsql.plain` reads it back."""
+    return rows_answer(((title, TEXT),), [(json.dumps(to_plain(value)),)], command)
 
 
 def show_answer(name: str, schema: Schema, account: str, now: Values, balance: Callable[[], Balance]) -> Answer:
