@@ -39,18 +39,15 @@ class Bought:
 
 @dataclass
 class Buyer:
-    """One account, for one statement at a time, which `ticket` is for."""
+    """One account, for one statement, which `ticket` is for."""
 
     dataset: Dataset
     account: Account
     sampler: Sampler
     clock: Callable[[], dt.datetime]
     timeout: float
-    ticket: Ticket = field(default_factory=Ticket)
+    ticket: Ticket
     _charges: list[Charging] = field(default_factory=list)
-
-    def begin(self, ticket: Ticket) -> None:
-        self.ticket, self._charges = ticket, []
 
     @property
     def charged(self) -> Charge:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dpsql import pins, versions
 from dpsql.engines.base import Engine
 from dpsql.ledger.base import Account, Ledger
-from dpsql.payers import account_of, ledger_of, usual_query
+from dpsql.payers import account_of, ledger_of
 from dpsql.runs import Runs, is_runs_thread
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Privacy, Resolved, Schema
+from dpsql.schema.model import Resolved, Schema
 from dpsql.schema.values import schema_of
 
 
@@ -36,10 +36,6 @@ class Dataset:
 
     def account(self, user: str | None) -> Account:
         return account_of(self.schema, user)
-
-    def privacy_of(self, account: Account) -> Privacy:
-        """The owner's settings, with a default statement that the account's policy allows."""
-        return replace(self.schema.privacy, query=usual_query(self.schema, account))
 
     def check_current(self) -> None:
         """The version is still the one that is served; whether its files are as they were does not matter to what is
@@ -84,7 +80,7 @@ def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str 
         if schema.answers.retention is not None:
             ledger.drop_answers(now - schema.answers.retention)
         resolved = versions.register(schema, ledger, now=now)
-        runs = Runs(schema.limits.min_latency, ledger=ledger.identity)
+        runs = Runs(schema.limits.min_latency, ledger=ledger.identity, most_of_one=schema.limits.running)
         return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
     except BaseException:
         ledger.close()

@@ -19,18 +19,19 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
 
-from dpsql.engines.base import FAILED, FAILED_HINT, Engine, log
+from dpsql.engines.base import FAILED, FAILED_HINT, log
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
+from dpsql.jobs import Clock as Clock
+from dpsql.jobs import Data, Outcome
+from dpsql.jobs import Job as Job
 from dpsql.ledger.base import Account, Claim, Ledger, Running
 from dpsql.ledger.leases import due
-from dpsql.privacy.release import Spec, perturb, to_bytes
-from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.release import perturb, to_bytes
 from dpsql.ticket import Ticket as Ticket
 
 SECOND = 10**9
@@ -51,50 +52,11 @@ QUEUED = "The run has yet to begin and its charge stands; asking again is free."
 CLOSED = "the dataset was closed while the query ran"
 
 
-@dataclass(frozen=True)
-class Clock:
-    """Monotonic nanoseconds, and sleeping for seconds."""
-
-    now: Callable[[], int] = time.monotonic_ns
-    sleep: Callable[[float], None] = time.sleep
-
-
-@dataclass(frozen=True)
-class Job:
-    """A release that was paid for, with all that its run needs: nothing of whoever asked."""
-
-    release: int
-    sql: str
-    keys: int
-    holes: Mapping[str, object]
-    spec: Spec
-    errors: tuple[Fraction, ...]
-    sampler: Sampler  # drawn from by several runs at once
-
-
-class Data(Protocol):
-    """What a run reads and writes: a `Dataset`."""
-
-    @property
-    def engine(self) -> Engine: ...
-    @property
-    def ledger(self) -> Ledger: ...
-    def check_read(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The body that was read back from the store, or an error, and whether it counts against those who asked."""
-
-    body: bytes = b""
-    error: Error | None = None
-    failure: bool = False
-
-
 @dataclass(eq=False)
 class _Run:
     start: int
     holder: str = ""
+    account: str = ""  # that began it
     thread: threading.Thread | None = None
     asked: dict[str, tuple[Account, Ledger]] = field(default_factory=dict)
     counted: int = 0  # so many of them have had its failure counted
@@ -128,14 +90,20 @@ class Runs:
     """The runs that a dataset began or joined, among those of its ledger in this process.
 
     `ledger` is its identity; without one, nobody else's runs are joined. The grid is that of the dataset that began.
+    An account has at most `most_of_one` of them under way, also of those that it left by a cancel; further ones wait.
     """
 
     def __init__(
-        self, min_latency: Fraction = Fraction(0), clock: Clock | None = None, ledger: Hashable | None = None
+        self,
+        min_latency: Fraction = Fraction(0),
+        clock: Clock | None = None,
+        ledger: Hashable | None = None,
+        most_of_one: int = MOST,
     ) -> None:
         self._grid = math.ceil(min_latency * SECOND)
         self._clock = clock or Clock()
         self._ledger = object() if ledger is None else ledger
+        self._most_of_one = most_of_one
 
     def ticket(self, milliseconds: int) -> Ticket:
         """For a statement that begins now; 0: it may wait for ever."""
@@ -183,9 +151,9 @@ class Runs:
     def run(self, data: Data, job: Job, account: Account, ticket: Ticket) -> bytes:
         """The body of the release: of the run under way, or of one that is begun as soon as there is room for it."""
         with _here.changed:
-            while (run := _here.runs.get((self._ledger, job.release))) is None and len(_here.runs) >= MOST:
+            while (run := _here.runs.get((self._ledger, job.release))) is None and self._is_full(account):
                 self._pause(ticket, QUEUED)
-            run = run or self._begin(data, job)
+            run = run or self._begin(data, job, account)
             self._follow(run, data, account)
         return self._wait(run, ticket)
 
@@ -198,8 +166,12 @@ class Runs:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _begin(self, data: Data, job: Job) -> _Run:
-        run = _Run(self._clock.now(), f"{_here.name} {next(_here.numbers)}")
+    def _is_full(self, account: Account) -> bool:
+        own = sum(ledger == self._ledger and run.account == account.name for (ledger, _), run in _here.runs.items())
+        return len(_here.runs) >= MOST or own >= self._most_of_one
+
+    def _begin(self, data: Data, job: Job, account: Account) -> _Run:
+        run = _Run(self._clock.now(), f"{_here.name} {next(_here.numbers)}", account.name)
         run.thread = _Thread(target=self._perform, args=(data, job, run), name=f"dpsql-run-{job.release}", daemon=True)
         _here.runs[self._ledger, job.release] = run
         try:

@@ -18,6 +18,7 @@ from dpsql.answer import (
     Answer,
     catalog_answer,
     done,
+    json_answer,
     query_answer,
     show_answer,
     text_answer,
@@ -35,8 +36,7 @@ from dpsql.derivation import Told, tell
 from dpsql.errors import Error, part_of
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.figures import CellError, Charge
-from dpsql.ledger.base import Balance, Claim, Receipt
-from dpsql.payers import payers_of
+from dpsql.ledger.base import Account, Balance, Claim, Receipt
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
@@ -45,12 +45,13 @@ from dpsql.prices import Asker, kinds_of, quoted, with_prices
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.recent import Recent
+from dpsql.roles import Role, Roles
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.parse import check_marks
-from dpsql.state import Settling, new_state, plain_name
+from dpsql.state import NOBODY, Settling, new_state, plain_name
 from dpsql.ticket import Ticket
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
@@ -82,14 +83,23 @@ class Session:
     opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
 
     def __post_init__(self) -> None:
-        self._account = self.dataset.account(self.user)
-        self._payers = payers_of(self.dataset.schema, self._account)
-        self._privacy = self.dataset.privacy_of(self._account)
-        self._state = new_state(self._privacy, self.opened_with)
-        self._buyer = Buyer(self.dataset, self._account, self.sampler, self.clock, self.timeout)
+        self._roles = Roles(self.dataset.schema, self.user, self.opened_with)
+        self._state = new_state(self._roles)
+        self._buyer = self._new_buyer(Ticket())
         self._compiled: Recent[Compiled] = Recent(KEPT)
         self._described: Recent[tuple[OutputColumn, ...]] = Recent(KEPT)
         self._answered: Recent[Answer] = Recent(KEPT)
+
+    @property
+    def _role(self) -> Role:
+        return self._roles.of(self._state.now.role)
+
+    @property
+    def _account(self) -> Account:
+        return self._role.account
+
+    def _new_buyer(self, ticket: Ticket) -> Buyer:
+        return Buyer(self.dataset, self._account, self.sampler, self.clock, self.timeout, ticket)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -106,13 +116,13 @@ class Session:
         `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
         come; with one that is `free`, what would be charged is refused before that.
         """
-        self._buyer.begin(ticket or Ticket())
+        self._buyer = self._new_buyer(ticket or Ticket())
         try:
             bound = literals(parameters)
             command = read_command(sql, bound)
             if isinstance(command, Settling):
                 self._begin()
-                self._state, tag = self._state.after(self._privacy, command)
+                self._state, tag = self._state.after(command)
                 return done(tag)
             with self._set(settings):
                 self._begin()
@@ -134,7 +144,7 @@ class Session:
         """For what is asked within, and whatever becomes of it."""
         before = self._state
         try:
-            self._state = before.for_one(self._privacy, settings or {})
+            self._state = before.for_one(settings or {})
             yield
         finally:
             self._state = before
@@ -157,11 +167,15 @@ class Session:
         match command:
             case None:
                 return self._query(sql, parameters)
+            case ShowCommand(name, json=True):
+                return json_answer(name, self._shows(name), "SHOW")
             case ShowCommand(name):
                 return show_answer(name, self.dataset.schema, self._account.name, self._state.now, self.budget)
-            case ExplainCommand(inner, offset):
+            case ExplainCommand(inner, offset, as_json):
                 with part_of(sql, offset):
                     explained = self.explain(inner, parameters)
+                if as_json:
+                    return json_answer("QUERY PLAN", explained, "EXPLAIN")
                 return text_answer("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
                 return catalog_answer(shows.columns(self._shown, plain_name(table)), "DESCRIBE")
@@ -172,17 +186,32 @@ class Session:
             case _:
                 assert_never(command)
 
+    def _shows(self, name: str) -> object:
+        """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
+        told = {"budget": self.budget, "tables": self.tables, "functions": self.functions}
+        return told.get(name, self.named_settings)()
+
+    @property
+    def database(self) -> str:
+        """As `current_database()` tells it."""
+        return self.dataset.schema.database
+
+    def close(self) -> None:
+        """Free the engine: for who opened the dataset for this session alone."""
+        self.dataset.close()
+
     @property
     def _who(self) -> Identity:
         variables = self._state.now.variables.items()
-        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables)
+        own = self._roles.of(NOBODY).account.name
+        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, own)
 
     @property
     def settings(self) -> SessionSettings:
         return self._state.now.settings
 
     def set(self, name: str, value: str) -> None:
-        self._state = self._state.set(self._privacy, name.lower(), value)
+        self._state = self._state.set(name.lower(), value)
 
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
@@ -192,7 +221,7 @@ class Session:
             return self._explain(sql, literals(parameters))
 
     def _explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-        asker = Asker(self.dataset.ledger, self._payers, self.clock())
+        asker = Asker(self.dataset.ledger, self._role.payers, self.clock())
 
         def compile_with(settings: Settings) -> Known:
             asked = self.compiled(sql, parameters, asker.now, settings=settings)
@@ -255,14 +284,14 @@ class Session:
         self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
         served = self._buyer.served(compiled)
         if served is None:
-            require_allowed(compiled, self._payers, pilot)
+            require_allowed(compiled, self._role.payers, pilot)
         return self._made(compiled, served)
 
     def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
         """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
         same: Hashable = None
         if served and not compiled.reads:
-            same = (self._table_key(compiled), *(claim.release for claim in served))
+            same = (self._account.name, self._table_key(compiled), *(claim.release for claim in served))
         known = self._answered.get(same) if same else None
         if known is not None:  # of the same releases, which never change
             return replace(known.again(), settings=compiled.settings)

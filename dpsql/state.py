@@ -2,12 +2,14 @@
 
 Law: a transaction never gives back a charge; only settings are undone. RESET and DISCARD ALL go back to what the
 connection was opened with: who opened it with an epsilon below the schema's is never charged the schema's unasked.
+A role is a setting too, and brings its own defaults along; what was set before stays set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from dpsql import settings as setting
 from dpsql.catalog.identity import SCHEMA
@@ -27,6 +29,9 @@ from dpsql.sql.commands import (
 Settling = SetCommand | ResetCommand | TransactionCommand | DiscardCommand | NothingCommand
 """Commands that change what is set, and ask nothing."""
 
+NOBODY = "none"
+"""The role of who asks for herself."""
+
 
 @dataclass(frozen=True)
 class Values:
@@ -34,6 +39,7 @@ class Values:
 
     settings: SessionSettings
     variables: Variables = field(default_factory=Variables)
+    role: str = NOBODY
 
     def set(self, privacy: Privacy, name: str, value: str) -> Values:
         if is_variable(name):
@@ -47,6 +53,8 @@ class Values:
         return replace(self, settings=setting.reset(self.settings, privacy, name, opened.settings))
 
     def show(self, name: str) -> str:
+        if name == "role":
+            return self.role
         if is_variable(name):
             return self.variables.show(name)
         return setting.show(self.settings, name)
@@ -62,56 +70,77 @@ class Savepoint:
     kept: Values
 
 
+class Known(Protocol):
+    """For whom a connection may ask, and with which settings each of them begins."""
+
+    @property
+    def first(self) -> str: ...
+    def named(self, name: str) -> str: ...
+    def privacy(self, role: str) -> Privacy: ...
+    def opened(self, role: str) -> Values: ...
+
+
 @dataclass(frozen=True)
 class State:
-    """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL; `opened` what held
-    when the connection was opened."""
+    """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL."""
 
     now: Values
     kept: Values
-    opened: Values
+    roles: Known = field(compare=False)
     points: tuple[Savepoint, ...] = ()  # the first is BEGIN; none: no transaction
 
-    def after(self, privacy: Privacy, command: Settling) -> tuple[State, str]:
+    def after(self, command: Settling) -> tuple[State, str]:
         """The state that the command leaves, and the word that tells of it."""
         match command:
             case SetCommand(name, value, local):
-                return self.set(privacy, name, value, local), "SET"
+                return self.set(name, value, local), "SET"
             case ResetCommand(name):
-                return self.reset(privacy, name), "RESET"
+                return self.reset(name), "RESET"
             case TransactionCommand(step, savepoint):
                 return self.step(step, savepoint), step.value.removesuffix(" TO")
             case DiscardCommand():
-                return State(self.opened, self.opened, self.opened), "DISCARD ALL"
+                return new_state(self.roles), "DISCARD ALL"
             case NothingCommand(tag):
                 return self, tag
 
-    def for_one(self, privacy: Privacy, given: Mapping[str, str]) -> State:
+    def for_one(self, given: Mapping[str, str]) -> State:
         """With what one statement brings of its own."""
         now = self.now
         for name, value in setting.for_one(given).items():
-            now = now.set(privacy, name, value)
+            now = now.set(self.roles.privacy(now.role), name, value)
         return replace(self, now=now)
 
-    def set(self, privacy: Privacy, name: str, value: str | None, local: bool = False) -> State:
+    def set(self, name: str, value: str | None, local: bool = False) -> State:
         """None: as the connection was opened."""
         if not local:
-            return replace(self, now=self._with(self.now, privacy, name, value),
-                           kept=self._with(self.kept, privacy, name, value))  # fmt: skip
+            return replace(self, now=self._with(self.now, name, value), kept=self._with(self.kept, name, value))
         if not self.points:
             raise ProgrammingError(
                 "SET LOCAL holds until the transaction ends, and none was begun",
                 hint=f"Write SET {name} = …, or BEGIN first.",
                 sqlstate="25P01",
             )
-        return replace(self, now=self._with(self.now, privacy, name, value))
+        return replace(self, now=self._with(self.now, name, value))
 
-    def _with(self, values: Values, privacy: Privacy, name: str, value: str | None) -> Values:
-        return values.set(privacy, name, value) if value is not None else values.reset(privacy, name, self.opened)
+    def _with(self, values: Values, name: str, value: str | None) -> Values:
+        if name == "role":
+            return self._acting(values, self.roles.first if value is None else self.roles.named(value))
+        privacy, opened = self.roles.privacy(values.role), self.roles.opened(values.role)
+        return values.set(privacy, name, value) if value is not None else values.reset(privacy, name, opened)
 
-    def reset(self, privacy: Privacy, name: str | None) -> State:
-        """None: all of them."""
-        return replace(self, now=self.opened, kept=self.opened) if name is None else self.set(privacy, name, None)
+    def _acting(self, values: Values, role: str) -> Values:
+        """What was set before holds for the other role too; all else is as that one begins."""
+        before, after, privacy = self.roles.opened(values.role), self.roles.opened(role), self.roles.privacy(role)
+        changed = [name for name in setting.NAMES if values.show(name) != before.show(name)]
+        for name in sorted(changed, key=lambda name: values.show(name) != "none"):  # of two aims, the one that is set
+            after = after.set(privacy, name, values.show(name))
+        return replace(after, variables=values.variables)
+
+    def reset(self, name: str | None) -> State:
+        """None: all of them, but for the role, as in PostgreSQL."""
+        if name is not None:
+            return self.set(name, None)
+        return replace(self, now=self.roles.opened(self.now.role), kept=self.roles.opened(self.kept.role))
 
     def step(self, step: Step, savepoint: str | None) -> State:
         match step:
@@ -147,12 +176,10 @@ class State:
                                    sqlstate="25P01")  # fmt: skip
 
 
-def new_state(privacy: Privacy, given: Mapping[str, str] | None = None) -> State:
-    """Of a connection that is opened with the settings `given`."""
-    values = Values(setting.defaults(privacy))
-    for name, value in (given or {}).items():
-        values = values.set(privacy, name.lower(), value)
-    return State(values, values, values)
+def new_state(roles: Known) -> State:
+    """Of a connection that is opened."""
+    values = roles.opened(roles.first)
+    return State(values, values, roles)
 
 
 def plain_name(table: str) -> str:

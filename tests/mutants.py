@@ -75,6 +75,7 @@ EVASION = ("tests/attacks/test_ledger_evasion.py",)
 PINS = ("tests/unit/test_pins.py",)
 STALE = ("tests/unit/test_versions.py", "-k", "no_names")
 STATE = ("tests/unit/test_state.py",)
+ROLES = ("tests/unit/test_roles.py",)
 OPTIONS = ("tests/clients/sqlalchemy/test_dialect_statements.py", "-k", "nearly_a_setting")
 PLANTED = ("tests/unit/owner/test_planted.py", "-k")
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
@@ -439,14 +440,19 @@ MUTANTS = (
            "    if known is not None and not known.over:\n        return known\n", "", LEASES),
     mutant("two who ask are two runs", "runs.py",
            "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
-    mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity)", ")", SHARED),
+    mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity,", ",", SHARED),
+    mutant("an account takes all runs", "runs.py", " or own >= self._most_of_one", "", RUNS),
+    mutant("anyone may act for anyone", "roles.py",
+           "        for one in allowed:\n", "        for one in [one.name for one in self._schema.analysts]:\n", STATE),
+    mutant("who acts for another pays herself", "roles.py",
+           "self._user if role == NOBODY else role)", "self._user)", ROLES),
     mutant("what was to be free is bought", "buying.py", "if self.ticket.free and loss", "if False and loss", PYTHON),
     mutant("a charge that was interrupted is not told", "buying.py",
            "if one.made or self._was_made(one)", "if one.made", PYTHON),
     mutant("who waits for her turn cannot be canceled", "dbapi/connection.py",
            "self._waiting.copy() if running is None", "() if running is None", PYTHON),
     mutant("a statement runs with the session's settings", "session.py",
-           "before.for_one(self._privacy, settings or {})", "before", PYTHON),
+           "before.for_one(settings or {})", "before", PYTHON),
     mutant("a statement's own epsilon is forgotten for the session's aim", "settings.py",
            'return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named', "return named", PYTHON),
     mutant("parameters are asked twice", "sql/parameters.py",
@@ -516,11 +522,8 @@ MUTANTS = (
            "        if owner.duplicates(", "        if False and owner.duplicates(", (*RULES, "-k", "parent_key")),
     mutant("a refusal names files that may be named after units", "pins.py",
            "if len(old) == 1 else", "if old else", STALE),
-    mutant("a reset goes to the schema's epsilon, not to the one of the connection", "state.py",
-           "replace(self, now=self.opened, kept=self.opened) if name is None",
-           "replace(self, now=new_state(privacy).now, kept=new_state(privacy).now) if name is None", STATE),
-    mutant("a discard goes to the schema's epsilon, not to the one of the connection", "state.py",
-           "return State(self.opened, self.opened, self.opened)", "return new_state(privacy)", STATE),
+    mutant("what a connection was opened with is forgotten by resets", "roles.py",
+           "for name, value in self._given.items():", "for name, value in ():", STATE),
     mutant("an option that is nearly a setting is passed over, and the default charged", "sqlalchemy/context.py",
            "if near or name", "if name", OPTIONS),
     mutant("rows in the log of a database are served unchecked", "pins.py",

@@ -14,7 +14,7 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "span", "types", "figures", "private_files", "quoting", "plain"}
+FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "errors": {"span", "figures"},
@@ -23,6 +23,7 @@ EDGES: dict[str, set[str]] = {
     "private_files": {"errors"},
     "types": set(),
     "quoting": set(),
+    "lex": set(),
     "plain": set(),
     "exact": set(),
     "passwords": set(),
@@ -37,7 +38,8 @@ EDGES: dict[str, set[str]] = {
     "derive": {"exact", "schema", "plan", "analysis", "calibrate", "privacy"},
     "compiled": {"plan", "sql", "calibrate", "derive", "privacy", "settings"},
     "accuracy": {"plan", "sql", "calibrate", "privacy", "compiled", "settings"},
-    "compile": {"schema", "plan", "sql", "analysis", "rewrite", "calibrate", "derive", "accuracy", "compiled",
+    "free": {"schema", "plan", "sql", "analysis", "rewrite", "compiled"},
+    "compile": {"schema", "plan", "sql", "analysis", "rewrite", "calibrate", "derive", "accuracy", "compiled", "free",
                 "settings", "catalog"},
     "settings": {"schema", "calibrate", "sql"},
     "state": {"schema", "sql", "settings", "catalog"},
@@ -56,7 +58,8 @@ EDGES: dict[str, set[str]] = {
     "versions": {"schema", "engines", "pins", "public_facts", "snapshots"},
     "catalog": {"schema"},
     "ticket": set(),
-    "runs": {"engines", "ledger", "privacy", "ticket"},
+    "jobs": {"engines", "ledger", "privacy"},
+    "runs": {"engines", "jobs", "ledger", "privacy", "ticket"},
     "vocabulary": {"calibrate", "catalog", "functions", "settings"},
     "payers": {"schema", "ledger", "privacy"},
     "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
@@ -65,9 +68,10 @@ EDGES: dict[str, set[str]] = {
               "session"},
     "outlook": {"schema", "ledger", "payers", "pins"},  # before the data is opened
     "display": set(),
+    "roles": {"catalog", "ledger", "payers", "schema", "settings", "state"},
     "buying": {"answer", "compile", "dataset", "derivation", "ledger", "post", "privacy", "runs", "ticket"},
     "session": {"accuracy", "answer", "buying", "pilot", "prices", "sql", "schema", "privacy", "compile", "explain",
-                "settings", "dataset", "payers", "post", "ledger", "catalog", "state", "ticket", "derivation", "recent",
+                "settings", "dataset", "post", "ledger", "catalog", "roles", "state", "ticket", "derivation", "recent",
                 "vocabulary"},
     # What a session imports, for who opens one behind a prompt; it gives out nothing of it.
     "parts": {"plan", "engines", "privacy", "sql", "compile", "session"},

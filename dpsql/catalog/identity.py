@@ -11,12 +11,14 @@ SCHEMA = "public"
 
 @dataclass(frozen=True)
 class Identity:
-    """`version` is dpsql's; `variables` are what current_setting() may read."""
+    """`version` is dpsql's; `variables` are what current_setting() may read; `login` is who connected, where another is
+    acted for."""
 
     user: str
     database: str
     version: str
     variables: tuple[tuple[str, str], ...] = ()
+    login: str | None = None
 
     @property
     def version_text(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dpsql.repl.lex import Kind, Token
+from dpsql.lex import Kind, Token
 from dpsql.repl.naming import Names, unquoted
 from dpsql.repl.scope import (
     CLAUSES,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dpsql.repl.complete_command import CommandLike, complete_command
 from dpsql.repl.complete_sql import complete_sql
-from dpsql.repl.lex import Kind, Token, tokens
+from dpsql.lex import Kind, Token, tokens
 from dpsql.repl.menu import Candidate
 from dpsql.repl.naming import Names, names_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpsql.repl.lex import Kind, Token, tokens
+from dpsql.lex import Kind, Token, tokens
 from dpsql.repl.words import KEYWORDS, LIKE_FUNCTIONS, TYPES
 
 STYLES = ("keyword", "function", "string", "number", "comment", "name", "parameter", "operator", "command", "")

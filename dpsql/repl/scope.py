@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dpsql.repl.lex import Kind, Token
+from dpsql.lex import Kind, Token
 from dpsql.repl.naming import Names, unquoted
 from dpsql.repl.words import GRAMMAR
 

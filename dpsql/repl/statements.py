@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsql.repl.lex import Kind, Token, tokens
+from dpsql.lex import Kind, Token, tokens
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,13 @@ def read_budget(at: At) -> Budget:
 
 def read_analysts(root: At) -> tuple[Analyst, ...]:
     groups, at = _names(root, "groups"), root.child("analysts")
-    return tuple(_analyst(leaf.text, child, groups, _composition(root)) for leaf, child in at.entries()) if at else ()
+    names = _names(root, "analysts")
+    if at is None:
+        return ()
+    return tuple(_analyst(leaf.text, child, names, groups, _composition(root)) for leaf, child in at.entries())
 
 
-def _analyst(name: str, at: At, groups: list[str], composition: str) -> Analyst:
+def _analyst(name: str, at: At, names: list[str], groups: list[str], composition: str) -> Analyst:
     if name.lower() == "dataset":  # the ledger's name for the account of all analysts together
         raise at.error("must have another name", "dataset is the account of all analysts together.", line=at.key_line)
     if name in groups:
@@ -51,7 +54,25 @@ def _analyst(name: str, at: At, groups: list[str], composition: str) -> Analyst:
         variable.text if variable else None,
         _parent(at, groups),
         read_policy(at, budget, composition),
+        _settings(at.child("settings")),
+        _may_act_for(name, at.child("may_act_for"), names),
     )
+
+
+def _settings(at: At | None) -> tuple[tuple[str, str], ...]:
+    return tuple((leaf.text, child.text) for leaf, child in at.entries()) if at else ()
+
+
+def _may_act_for(name: str, at: At | None, names: list[str]) -> tuple[str, ...]:
+    if at is None:
+        return ()
+    for other in at.items():
+        if other.text not in names:
+            raise other.error(f"names {quoted(other.text)}, which is not among the analysts",
+                              suggestion(other.text, names, "analysts"))  # fmt: skip
+        if other.text == name:
+            raise other.error("names the analyst itself", "Leave it out.")
+    return tuple(other.text for other in at.items())
 
 
 def read_groups(root: At) -> tuple[Group, ...]:

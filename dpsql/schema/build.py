@@ -115,6 +115,7 @@ def _limits(at: At | None) -> Limits:
         seconds=whole(at.child("seconds")) or Limits.seconds,
         failures=whole(at.child("failures")) or Limits.failures,
         min_latency=number(latency) if latency else Limits.min_latency,
+        running=whole(at.child("running")) or Limits.running,
     )
 
 

@@ -98,11 +98,13 @@ MAX_TEXT = 1 << 20
 MAX_THREADS = 1024
 MAX_SECONDS = 7 * 24 * 3600
 MAX_FAILURES = 1000
+MAX_RUNNING = 1000
 MAX_LATENCY = 3600
 
 NAME = r'[^".\s\x00-\x1f]([^".\x00-\x1f]{0,253}[^".\s\x00-\x1f])?'
 COLUMN_NAME = r'[^"\s\x00-\x1f]([^"\x00-\x1f]{0,253}[^"\s\x00-\x1f])?'
 ANALYST_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
+SETTING_NAME = r"[A-Za-z_][A-Za-z0-9_.]{0,62}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE64 = r"[A-Za-z0-9+/]+={0,2}"
 DESCRIPTION = r"[^\x00-\x08\x0b-\x1f\x7f]{1,2000}"
@@ -190,6 +192,11 @@ ANALYST = Record(
             hint="Make one with `dpsql user add`, or name a variable with password_env."),
         Key("password_env", Text("the name of an environment variable", ENV_NAME, secret=True), "The environment "
             "variable that holds the password when the server starts.", default="none"),
+        Key("settings", Names("setting", Text("a value, as in SQL's SET"), SETTING_NAME, "the name of a setting", 50),
+            "What holds for the analyst's connections unless they set it themselves.", default="none",
+            hint="Write for example settings: {epsilon: 0.2}."),
+        Key("may_act_for", ListOf(Text("the name of an analyst")), "Analysts in whose place it may ask, by SET ROLE: "
+            "they pay and not it.", default="none", hint="Write for example may_act_for: [ana]."),
     ),
     example="{budget: {epsilon: 2, delta: 1e-8}}",
     secret=True,
@@ -217,6 +224,8 @@ LIMITS = Record(
         Key("min_latency", Number(at_least=Fraction(0), below=Fraction(MAX_LATENCY)), "Seconds: a run of the engine is "
             "seen to end at a multiple of it, so that its time tells less of the rows; 0 is as soon as it ends.",
             default="0", hint="Write for example min_latency: 0.5."),
+        Key("running", Whole(1, MAX_RUNNING), "Runs of the engine that one account may have under way in a process; "
+            "further ones wait for their turn.", default="8"),
     ),
     example="{memory: 4GB, seconds: 600}",
 )  # fmt: skip

@@ -66,6 +66,7 @@ class Limits:
     seconds: int = 600
     failures: int = 3
     min_latency: Fraction = Fraction(0)
+    running: int = 8  # runs of one account at a time
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Analyst:
     password_env: str | None = None
     parent: str | None = None  # a group; None: the dataset
     policy: Policy = Policy()
+    settings: tuple[tuple[str, str], ...] = ()  # of connections that do not set them
+    may_act_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,17 @@ class ResetCommand:
 
 @dataclass(frozen=True)
 class ShowCommand:
-    """A setting, or "budget", "tables", "schemas", "all"."""
+    """A setting, or "budget", "tables", "schemas", "all". As JSON, for programs, those of JSON_SHOWS."""
 
     name: str
+    json: bool = False
 
 
 @dataclass(frozen=True)
 class ExplainCommand:
     sql: str
     offset: int  # where the explained statement starts, for positions
+    json: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,13 @@ _MODES = frozenset(
     {"isolation", "level", "serializable", "repeatable", "read", "committed", "uncommitted", "only", "write", "not",
      "deferrable", ","}
 )  # fmt: skip
+JSON_SHOWS = ("budget", "tables", "functions", "settings")
+"""What SHOW … (FORMAT JSON) tells programs."""
 _TWO_WORDS = {
     "time zone": "timezone",
     "transaction isolation level": "transaction_isolation",
     "session authorization": "session_authorization",
+    "authorization": "session_authorization",
     "databases": "schemas",
 }
 
@@ -137,7 +142,7 @@ def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | No
             return _set(words, Span(head.start(1), end))
         case "reset":
             name = _name(words)
-            return ResetCommand(None if name == "all" else name)
+            return ResetCommand(None if name == "all" else "role" if name == "session_authorization" else name)
         case "show":
             return _show(words)
         case "describe" | "desc":
@@ -173,17 +178,19 @@ def _inner(sql: str, offset: int) -> tuple[str, int]:
 
 
 def _explain(sql: str, offset: int) -> ExplainCommand:
+    json = False
     while (options := _OPTIONS.match(sql, offset)) is not None:
         for option in (options[1] or options[2]).split(","):
-            _check_option(option.split())
+            json = _check_option(option.split()) or json
         offset = options.end()
     inner, offset = _inner(sql, offset)
     if not inner.strip():
         raise InvalidSyntax("EXPLAIN takes a SELECT", hint="For example: EXPLAIN SELECT COUNT(*) FROM visits")
-    return ExplainCommand(inner, offset)
+    return ExplainCommand(inner, offset, json)
 
 
-def _check_option(words: list[str]) -> None:
+def _check_option(words: list[str]) -> bool:
+    """Whether it asks for JSON."""
     word, value = (words[0].lower() if words else ""), " ".join(words[1:]).lower()
     off = value in ("off", "false", "0")
     if word == "analyze" and not off:
@@ -191,18 +198,21 @@ def _check_option(words: list[str]) -> None:
             "EXPLAIN ANALYZE is not answered: it would run the query and tell how many rows were read",
             hint="EXPLAIN alone is free and shows cost, noise and the SQL that would run.",
         )
-    if word == "format" and value != "text":
+    if word == "format" and value not in ("text", "json"):
         raise Unsupported(
             f"EXPLAIN (FORMAT {value.upper()}) is not available", hint="EXPLAIN SELECT … gives text, one line a row."
         )
     if word not in (*_HARMLESS, "analyze", "format"):
         raise Unsupported(f'EXPLAIN has no option "{word}" here', hint="EXPLAIN SELECT … needs none.")
+    return word == "format" and value == "json"
 
 
 def _show(words: list[Token]) -> ShowCommand | DescribeCommand:
     texts = [word.text.lower() for word in words]
     if texts[:1] == ["columns"] and len(texts) > 2 and texts[1] in ("from", "in"):
         return DescribeCommand(_dotted(words[2:]))
+    if texts[1:] == ["(", "format", "json", ")"] and texts[0] in JSON_SHOWS:
+        return ShowCommand(texts[0], json=True)
     return ShowCommand(_name(words))
 
 
@@ -228,10 +238,8 @@ def _set(words: list[Token], first: Span) -> Command:
         return SetCommand("client_encoding", words[1].text, local)
     if texts[:2] == ["time", "zone"] and len(words) == 3:
         return SetCommand("timezone", _or_default(words[2:], "UTC" if texts[2] == "local" else None), local)
-    if texts[:1] == ["role"] or texts[:1] == ["authorization"]:
-        raise Unsupported(
-            "the user of a connection cannot be changed", hint="Connect as the other user.", span=_span(words[0])
-        )
+    if texts[:1] in (["role"], ["authorization"]) and len(words) == 2:
+        return SetCommand("role", _or_default(words[1:]), local)
     split = next((i for i, w in enumerate(words) if w.token_type is TokenType.EQ or w.text.lower() == "to"), None)
     if split is None or split == 0 or split == len(words) - 1:
         raise InvalidSyntax("SET takes a name and a value", hint="For example: SET epsilon = 0.5", span=first)

@@ -122,7 +122,8 @@ def _literals(now: dt.datetime | None, who: Identity) -> dict[str, Callable[[exp
 
     times = {name: moment("timestamp") for name in _TIMES}
     clocks = {name: moment("time") for name in ("current_time", "localtime")}
-    users = {name: text(who.user) for name in ("current_user", "session_user", "current_role", "user")}
+    users = {name: text(who.user) for name in ("current_user", "current_role", "user")}
+    users["session_user"] = text(who.login or who.user)
     return {
         **times,
         **clocks,

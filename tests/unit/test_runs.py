@@ -32,7 +32,7 @@ from dpsql.engines.base import FAILED, FAILED_HINT
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
 from dpsql.exact import Exact
 from dpsql.privacy.release import from_bytes
-from dpsql.runs import CLOSED, DETACHED, SECOND, Clock, Runs, Ticket
+from dpsql.runs import CLOSED, DETACHED, QUEUED, SECOND, Clock, Runs, Ticket
 
 
 @pytest.fixture
@@ -278,3 +278,26 @@ def test_a_store_that_breaks_in_an_unforeseen_way_leaves_nobody_waiting(capfd: p
         runs.run(data, job(), ANA, Ticket())
     assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
     runs.finish()
+
+
+# --- no account takes all ---------------------------------------------------------------------------------------------
+
+
+def test_an_account_has_so_many_runs_under_way_and_others_do_not_wait_for_it() -> None:
+    """Those that it left count: leaving by a cancel makes no room for another run."""
+    gate, data, runs = threading.Event(), FakeData(), Runs(most_of_one=2)
+    data.act = lambda: gate.wait(PATIENCE)
+    for release in (1, 2):
+        with pytest.raises(QueryCanceled) as caught:
+            runs.run(data, job(release), ANA, runs.ticket(20))
+        assert caught.value.hint == DETACHED
+    with pytest.raises(QueryCanceled) as caught:
+        runs.run(data, job(3), ANA, runs.ticket(20))
+    assert caught.value.hint == QUEUED and data.runs == 2
+    third, got = in_thread(lambda: runs.run(data, job(3), ANA, Ticket()))
+    other, got_by_another = in_thread(lambda: runs.run(data, job(4), BOB, Ticket()))
+    until(lambda: data.runs == 3)
+    gate.set()
+    third.join(PATIENCE)
+    other.join(PATIENCE)
+    assert got == [data.bodies[3]] and got_by_another == [data.bodies[4]] and data.runs == 4

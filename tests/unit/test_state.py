@@ -1,11 +1,14 @@
 """Settings in transactions: kept by COMMIT, dropped by ROLLBACK, local ones dropped by both."""
 
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from dpsql.errors import InvalidParameter, ProgrammingError
-from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy
+from dpsql.errors import AccessDenied, InvalidParameter, ProgrammingError, SchemaError
+from dpsql.roles import Roles, check_settings
+from dpsql.schema.model import Analyst, Budget, Contributions, Neighbors, Privacy, Schema
 from dpsql.sql.commands import DiscardCommand, Step
 from dpsql.state import State, new_state
 
@@ -13,16 +16,31 @@ ONE = Fraction(1)
 BUDGET = Budget(8 * ONE, ONE / 10**6)
 PRIVACY = Privacy(Neighbors.ADD_REMOVE, "t.id", BUDGET, Budget(ONE, ONE / 10**9), Contributions(20, 5))
 
+SMALL = Budget(ONE / 2, ONE / 10**7)
+SCHEMA = Schema(
+    Path("s.yaml"), "duckdb://", "sqlite://", PRIVACY, tables=(),
+    analysts=(
+        Analyst("bi", BUDGET, may_act_for=("ana", "eva"), settings=(("noise", "laplace"),)),
+        Analyst("ana", BUDGET, settings=(("epsilon", "0.25"),)),
+        Analyst("eva", SMALL),
+        Analyst("bob", BUDGET),
+    ),
+)  # fmt: skip
+
+
+def opened(given: dict[str, str] | None = None, user: str = "bob") -> State:
+    return new_state(Roles(SCHEMA, user, given or {}))
+
 
 def after(*steps: object) -> State:
     """Steps: "epsilon=2", "local epsilon=2", a Step, or (Step, savepoint)."""
-    state = new_state(PRIVACY)
+    state = opened()
     for step in steps:
         match step:
             case str():
                 words = step.split()
                 name, value = words[-1].split("=")
-                state = state.set(PRIVACY, name, value, local=words[0] == "local")
+                state = state.set(name, value, local=words[0] == "local")
             case Step():
                 state = state.step(step, None)
             case (Step() as kind, str() as name):
@@ -81,9 +99,9 @@ def test_postgres_settings_live_beside_ours() -> None:
     state = after(Step.BEGIN, "application_name=x", "epsilon=2")
     assert dict(state.now.items())["application_name"] == "x"
     assert state.step(Step.ROLLBACK, None).now.show("application_name") == ""
-    assert state.reset(PRIVACY, "application_name").now.show("application_name") == ""
-    assert state.reset(PRIVACY, None).now == new_state(PRIVACY).now
-    assert state.set(PRIVACY, "epsilon", None).now.show("epsilon") == "1"
+    assert state.reset("application_name").now.show("application_name") == ""
+    assert state.reset(None).now == opened().now
+    assert state.set("epsilon", None).now.show("epsilon") == "1"
     with pytest.raises(InvalidParameter, match="there is no setting"):
         after("shared_buffers=1")
 
@@ -93,27 +111,72 @@ OPENED = {"Epsilon": "0.3", "application_name": "nb", "max_error": "5"}
 
 @pytest.mark.parametrize("back", ["RESET", "RESET ALL", "SET TO DEFAULT", "DISCARD ALL"])
 def test_a_reset_goes_back_to_what_the_connection_was_opened_with(back: str) -> None:
-    opened = new_state(PRIVACY, OPENED)
+    first = opened(OPENED)
     names = ("epsilon", "application_name", "max_error", "max_relative_error", "delta")
-    state = opened.step(Step.BEGIN, None)
+    state = first.step(Step.BEGIN, None)
     for name, value in zip(names, ("2", "x", "7", "0.1", "0"), strict=True):
-        state = state.set(PRIVACY, name, value)
+        state = state.set(name, value)
     match back:
         case "RESET":
             for name in names:
-                state = state.reset(PRIVACY, name)
+                state = state.reset(name)
         case "RESET ALL":
-            state = state.reset(PRIVACY, None)
+            state = state.reset(None)
         case "SET TO DEFAULT":
             for name in names:
-                state = state.set(PRIVACY, name, None)
+                state = state.set(name, None)
         case "DISCARD ALL":
-            state, _ = state.after(PRIVACY, DiscardCommand())
+            state, _ = state.after(DiscardCommand())
     state = state.step(Step.COMMIT, None)
-    assert state.now == state.kept == opened.now
+    assert state.now == state.kept == first.now
     assert [state.now.show(name) for name in names] == ["0.3", "nb", "5", "none", "1E-9"]
 
 
 def test_resetting_an_aim_leaves_the_other_one_that_is_set() -> None:
-    state = new_state(PRIVACY).set(PRIVACY, "max_error", "3").reset(PRIVACY, "max_relative_error")
+    state = opened().set("max_error", "3").reset("max_relative_error")
     assert state.now.show("max_error") == "3"
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+
+
+def shown(state: State) -> tuple[str, str, str]:
+    return state.now.role, state.now.show("epsilon"), state.now.show("noise")
+
+
+def test_a_role_brings_its_own_defaults_and_keeps_what_was_set() -> None:
+    """eva's budget is smaller than the schema's default statement; ana's settings are the owner's."""
+    state = opened(user="bi")
+    assert shown(state) == ("none", "1", "laplace")
+    assert shown(state.set("role", "ana")) == ("ana", "0.25", "auto")
+    assert shown(state.set("role", "eva")) == ("eva", "0.5", "auto")
+    assert shown(state.set("epsilon", "0.1").set("role", "ana")) == ("ana", "0.1", "auto")
+    assert shown(state.set("role", "ana").set("role", "NONE")) == ("none", "1", "laplace")
+    assert shown(state.set("role", "ana").set("epsilon", "0.1").reset(None)) == ("ana", "0.25", "auto")
+    assert shown(opened({"epsilon": "0.1", "role": "ana"}, "bi").reset("role")) == ("ana", "0.1", "auto")
+    assert shown(state.set("role", "ana").after(DiscardCommand())[0]) == ("none", "1", "laplace")
+
+
+def test_a_transaction_gives_a_role_back() -> None:
+    begun = opened(user="bi").step(Step.BEGIN, None)
+    for local, step, role in ((False, Step.ROLLBACK, "none"), (False, Step.COMMIT, "ana"), (True, Step.COMMIT, "none")):
+        assert begun.set("role", "ana", local).now.role == "ana"
+        assert begun.set("role", "ana", local).step(step, None).now.role == role
+
+
+@pytest.mark.parametrize(
+    ("user", "name"), [("bi", "bob"), ("bi", "nobody"), ("bi", "ANA"), ("ana", "bi"), ("bob", "ana")]
+)
+def test_who_may_not_be_acted_for_is_not_told_from_who_is_not_there(user: str, name: str) -> None:
+    with pytest.raises(AccessDenied, match=f'permission denied to set role "{name}"') as caught:
+        opened(user=user).set("role", name)
+    assert caught.value.sqlstate == "42501"
+    with pytest.raises(AccessDenied):
+        opened({"role": name}, user)
+
+
+def test_the_settings_that_the_owner_gives_are_checked() -> None:
+    check_settings(SCHEMA)
+    wrong = replace(SCHEMA, analysts=(Analyst("ana", BUDGET, settings=(("epsilonn", "1"),)),))
+    with pytest.raises(SchemaError, match=r"analysts\.ana\.settings\.epsilonn: there is no setting"):
+        check_settings(wrong)

@@ -4,7 +4,7 @@
 import pytest
 from hypothesis import given
 
-from dpsql.repl.lex import Kind, tokens
+from dpsql.lex import Kind, tokens
 from dpsql.repl.statements import Backslash, Statement, is_complete, pieces
 from tests.support.typed import typed
 

@@ -1,0 +1,32 @@
+"""Several statements in one text, as clients send them: where each begins and ends."""
+
+from __future__ import annotations
+
+from dpsql.errors import LimitExceeded
+from dpsql.lex import Kind, Token, tokens
+from dpsql.sql.parse import MOST_CHARACTERS
+
+MOST_STATEMENTS = 1_000
+
+
+def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
+    """Each statement without its semicolon and the space around it, and where it begins; comments alone are none.
+
+    >>> split_statements("SET epsilon = 1; ; SELECT ';' /* ; */ -- ;")
+    (('SET epsilon = 1', 0), ("SELECT ';' /* ; */ -- ;", 19))
+    """
+    if len(sql) > MOST_CHARACTERS:
+        raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
+    found: list[tuple[str, int]] = []
+    waiting: list[Token] = []
+    for token in (*tokens(sql), None):
+        if token is not None and token.text != ";":
+            waiting.append(token)
+            continue
+        if any(one.kind not in (Kind.SPACE, Kind.COMMENT) or not one.ended for one in waiting):
+            text = sql[waiting[0].start : waiting[-1].end]
+            found.append((text.strip(), waiting[0].start + len(text) - len(text.lstrip())))
+        waiting = []
+        if len(found) > MOST_STATEMENTS:
+            raise LimitExceeded(f"there are more than {MOST_STATEMENTS} statements in one text")
+    return tuple(found)
