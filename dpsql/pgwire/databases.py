@@ -1,0 +1,108 @@
+"""The databases that a server serves: each is an opened schema, with who may log in.
+
+Law: a schema that is read again takes nothing from who is connected: old connections keep the dataset that they were
+opened on, and it is closed behind the last of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.dataset import Dataset, open_dataset
+from dpsql.errors import InterfaceError
+from dpsql.logins import Logins, logins_of
+from dpsql.passwords import Verifier
+
+
+@dataclass(eq=False)
+class Served:
+    """`clients` are connected to it. Once `retired`, nobody new is."""
+
+    path: str
+    dataset: Dataset
+    logins: Logins
+    clients: int = 0
+    retired: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.dataset.schema.database
+
+
+@dataclass(frozen=True)
+class Login:
+    """Whom a proof must come from; `served` is None where it opens nothing, which is told after it."""
+
+    verifier: Verifier
+    known: bool
+    served: Served | None
+
+
+def open_served(path: str, environment: Mapping[str, str]) -> Served:
+    """Takes a while: data may be registered."""
+    dataset = open_dataset(path)
+    try:
+        return Served(path, dataset, logins_of(dataset.schema, dataset.ledger.id, environment))
+    except BaseException:
+        dataset.close()
+        raise
+
+
+class Databases:
+    """By name. All but `open_served` is for the event loop alone."""
+
+    def __init__(self, served: Sequence[Served]) -> None:
+        self._now = list(served)
+        self._closing: list[threading.Thread] = []
+        names = [one.name for one in served]
+        for name in names:
+            if names.count(name) > 1:
+                raise InterfaceError(
+                    f'two schemas would be the database "{name}"',
+                    hint="A database has the name of its schema's file: rename one.",
+                )
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(self._now)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self._now)
+
+    def login(self, database: str, user: str) -> Login:
+        """Whoever is asked for: known or not, the same is done. A user of one database who names another that is not
+        hers proves first who she is, and is told then."""
+        named = next((one for one in self._now if one.name == database), None)
+        others = [one for one in self._now if one is not named]
+        candidates = [one for one in (named, *others) if one is not None]
+        found = [(one, *one.logins.verifier(user)) for one in candidates]
+        one, verifier, known = next((each for each in found if each[2]), found[0])
+        return Login(verifier, known, one if known and one is named else None)
+
+    def replace(self, old: Served, new: Served) -> None:
+        self._now[self._now.index(old)] = new
+        old.retired = True
+        self._close_unused(old)
+
+    def enter(self, served: Served) -> None:
+        served.clients += 1
+
+    def leave(self, served: Served) -> None:
+        served.clients -= 1
+        self._close_unused(served)
+
+    def close(self) -> None:
+        """All of them, once nobody is connected; waits for runs that were begun."""
+        for one in self._now:
+            one.retired = True
+            self._close_unused(one)
+        for thread in self._closing:
+            thread.join()
+
+    def _close_unused(self, served: Served) -> None:
+        if served.retired and not served.clients:
+            thread = threading.Thread(target=served.dataset.close, name=f"dpsql-close-{served.name}")
+            thread.start()
+            self._closing = [one for one in self._closing if one.is_alive()] + [thread]
