@@ -79,7 +79,7 @@ EDGES: dict[str, set[str]] = {
                "pins", "public_facts", "payers", "dataset", "session"},
     "dbapi": {"dataset", "display", "outlook", "parts", "session"},
     "logins": {"passwords", "schema"},
-    "pgwire": {"dataset", "logins", "passwords", "session"},
+    "pgwire": {"dataset", "logins", "passwords", "session", "catalog"},
     "sqlalchemy": {"dbapi", "session"},
     "cli": {"dbapi", "display", "owner", "repl", "verify"},
     "repl": {"dbapi", "display", "session"},
@@ -87,7 +87,7 @@ EDGES: dict[str, set[str]] = {
     "__main__": {"cli"},
 }  # fmt: skip
 DOORS = ("dbapi", "cli", "repl", "pgwire", "sqlalchemy", "web", "__init__")
-BEHIND_DOORS = {"dataset", "logins", "passwords", "outlook", "parts", "session", "dbapi", "display", "owner", "pgwire",
+BEHIND_DOORS = {"catalog", "dataset", "logins", "passwords", "outlook", "parts", "session", "dbapi", "display", "owner", "pgwire",
                 "repl", "verify"}  # fmt: skip
 # The only places that may import a package.
 HOMES = {

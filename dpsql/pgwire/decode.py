@@ -1,0 +1,393 @@
+"""Bytes to values, in text and binary: parameters as clients send them, and cells as a server sends them.
+
+What a text cannot mean is told as PostgreSQL tells it: invalid input syntax, or out of range. A parameter is never read
+as SQL: it becomes a Python value here, and one literal in the statement later.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from dpsql.errors import DataError, Error, Unsupported
+from dpsql.pgwire.encode import BINARY, TEXT, array_text
+from dpsql.pgwire.intervals import Interval, interval_from_bytes, read_interval
+from dpsql.pgwire.moments import EPOCH, MICROSECONDS, date_text, moment_text
+from dpsql.pgwire.numerals import numeric_from_bytes
+from dpsql.pgwire.wire_types import VECTORS, WireType
+
+Value = Any
+MOST_DIGITS = 1_000
+"""Of a number: reading one takes time that grows with the square of its digits."""
+
+_FIRST, _LAST = dt.date.min.toordinal() - EPOCH, dt.date.max.toordinal() - EPOCH
+
+
+def decode(data: bytes, wire: WireType, format_: int) -> Value:
+    """One value, which is not NULL."""
+    if format_ == TEXT:
+        return from_text(_utf8(data), wire)
+    if format_ != BINARY:
+        raise DataError(f"unsupported format code: {format_}", sqlstate="22023")
+    try:
+        return _from_bytes(data, wire)
+    except (ValueError, struct.error, OverflowError):
+        raise DataError("incorrect binary data format", sqlstate="22P03") from None
+
+
+def parameter(data: bytes | None, wire: WireType, format_: int) -> bool | int | float | Decimal | str | Any | None:
+    """A value as a statement takes it: intervals and arrays are texts there."""
+    if data is None:
+        return None
+    if wire.name in ("other", "bytea", "aclitem", "timetz") and format_ == BINARY:
+        raise Unsupported(f"a parameter of a type {wire.spelled} cannot be bound", hint="Send it as text.")
+    value = decode(data, wire, format_)
+    if isinstance(value, Interval):
+        return value.spelled
+    if wire.element is not None:
+        return value if isinstance(value, str) else array_text(value, wire.element)
+    return value if wire.name not in ("json", "jsonb") or isinstance(value, str) else json.dumps(value)
+
+
+def _utf8(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        told = f'invalid byte sequence for encoding "UTF8": 0x{data[error.start]:02x}'
+        raise DataError(told, sqlstate="22021") from None
+    if "\0" in text:
+        raise DataError('invalid byte sequence for encoding "UTF8": 0x00', sqlstate="22021")
+    return text
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def from_text(text: str, wire: WireType) -> Value:
+    if wire.element is not None:
+        return _vector(text, wire) if wire.name in VECTORS else _array(text, wire)
+    read = _TEXTS.get(wire.name)
+    return text if read is None else read(text, wire)
+
+
+def _invalid(text: str, wire: WireType, sqlstate: str = "22P02") -> Error:
+    return DataError(f'invalid input syntax for type {wire.spelled}: "{text}"', sqlstate=sqlstate)
+
+
+def _out_of_range(text: str, wire: WireType) -> Error:
+    return DataError(f'value "{text}" is out of range for type {wire.spelled}', sqlstate="22003")
+
+
+_WORDS = (("true", True), ("false", False), ("yes", True), ("no", False), ("on", True), ("off", False), ("1", True),
+          ("0", False))  # fmt: skip
+
+
+def _bool(text: str, wire: WireType) -> bool:
+    """Any beginning of a word that is no other's."""
+    folded = text.strip(" \t\n\r\v\f").lower()
+    meant = {value for word, value in _WORDS if folded and word.startswith(folded)}
+    if len(meant) != 1:
+        raise _invalid(text, wire)
+    return meant.pop()
+
+
+_DECIMAL = re.compile(r"\s*([+-]?)(\d+(?:_\d+)*)\s*", re.ASCII)
+_BASED = re.compile(r"\s*([+-]?)0(?:x((?:_?[0-9a-f])+)|o((?:_?[0-7])+)|b((?:_?[01])+))\s*", re.ASCII | re.IGNORECASE)
+_RANGES = {"int2": (-(2**15), 2**15 - 1), "int4": (-(2**31), 2**31 - 1), "int8": (-(2**63), 2**63 - 1),
+           "oid": (-(2**31), 2**32 - 1), "xid": (0, 2**32 - 1)}  # fmt: skip
+
+
+def _integer(text: str, wire: WireType) -> int:
+    decimal, based = _DECIMAL.fullmatch(text), _BASED.fullmatch(text)
+    if decimal is None and based is None:
+        raise _invalid(text, wire)
+    if len(text) > MOST_DIGITS:
+        raise _out_of_range(text, wire)
+    number = int(decimal[2]) if decimal is not None else 0
+    for at, base in ((2, 16), (3, 8), (4, 2)) if based is not None else ():
+        if based is not None and based[at] is not None:
+            number = int(based[at].replace("_", ""), base)
+    if (decimal or based or [""])[1] == "-":
+        number = -number
+    low, high = _RANGES[wire.name]
+    if not low <= number <= high:
+        raise _out_of_range(text, wire)
+    return number % 2**32 if wire.name == "oid" else number
+
+
+_FLOAT = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+_SPECIAL = re.compile(r"\s*(nan|[+-]?inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE)
+_MOST_FLOAT = {"float4": 3.4028235677973366e38, "float8": math.inf}
+_LEAST_FLOAT = {"float4": 7.006492321624085e-46, "float8": 0.0}
+
+
+def _float(text: str, wire: WireType) -> float:
+    if _SPECIAL.fullmatch(text):
+        return float(text)
+    if not _FLOAT.fullmatch(text):
+        raise _invalid(text, wire)
+    number = float(text)
+    lost = not number and re.search(r"[1-9]", re.split("[eE]", text)[0]) is not None
+    if lost or abs(number) >= _MOST_FLOAT[wire.name] or 0 < abs(number) <= _LEAST_FLOAT[wire.name]:
+        raise DataError(f'"{text}" is out of range for type {wire.spelled}', sqlstate="22003")
+    return number
+
+
+def _numeric(text: str, wire: WireType) -> Decimal:
+    if _SPECIAL.fullmatch(text):
+        return Decimal(text.strip())
+    if _DECIMAL.fullmatch(text) or _FLOAT.fullmatch(text):
+        number = Decimal(text.strip())
+        if abs(number.adjusted()) > MOST_DIGITS or len(number.as_tuple().digits) > MOST_DIGITS:
+            raise DataError("value overflows numeric format", sqlstate="22003")
+        return number
+    raise _invalid(text, wire)
+
+
+_MOMENT = re.compile(
+    r"\s*(\d{4,6})-?(\d\d?)-?(\d\d?)"
+    r"(?:(?:\s*T|\s+)(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d*))?)?)?"
+    r"\s*(?:(z|utc|gmt|zulu)|([+-])(\d\d?)(?::?(\d\d))?(?::?(\d\d))?)?\s*(bc|ad)?\s*",
+    re.ASCII | re.IGNORECASE,
+)
+_TIME = re.compile(r"\s*T?(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d*))?)?\s*(?:z|utc|gmt|[+-]\d\d(?::?\d\d)?)?\s*",
+                   re.ASCII | re.IGNORECASE)  # fmt: skip
+_INFINITE = ("infinity", "-infinity", "+infinity")
+_ISO_HINT = "Write it as in 2024-12-31 or 2024-12-31 23:59:59."
+
+
+def _day(text: str, wire: WireType) -> dt.date | str:
+    moment = _moment(text, wire)
+    return moment if isinstance(moment, str) else moment[0].date()
+
+
+def _timestamp(text: str, wire: WireType) -> dt.datetime | str:
+    """What is said of a zone does not matter to it."""
+    moment = _moment(text, wire)
+    return moment if isinstance(moment, str) else moment[0]
+
+
+def _timestamptz(text: str, wire: WireType) -> dt.datetime | str:
+    """Without a zone it is UTC, the zone of every session."""
+    moment = _moment(text, wire)
+    if isinstance(moment, str):
+        return moment
+    try:
+        return (moment[0] - moment[1]).replace(tzinfo=dt.UTC)
+    except OverflowError:
+        raise _no_such_time(text) from None
+
+
+def _moment(text: str, wire: WireType) -> tuple[dt.datetime, dt.timedelta] | str:
+    """A moment and how far its zone is ahead; or a word for what no calendar has."""
+    folded = text.strip().lower()
+    if folded in _INFINITE:
+        return folded.removeprefix("+")
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise DataError(f'invalid input syntax for type {wire.spelled}: "{text}"', hint=_ISO_HINT, sqlstate="22007")
+    if (found[13] or "").lower() == "bc":
+        raise _no_such_time(text)
+    year, month, day, hour, minute, second = (int(found[at] or 0) for at in range(1, 7))
+    zone = dt.timedelta(hours=int(found[10] or 0), minutes=int(found[11] or 0), seconds=int(found[12] or 0))
+    if zone >= dt.timedelta(hours=16):
+        raise DataError(f'time zone displacement out of range: "{text}"', sqlstate="22009")
+    return _at(text, (year, month, day), (hour, minute, second), found[7]), -zone if found[9] == "-" else zone
+
+
+def _at(text: str, day: tuple[int, int, int], time: tuple[int, int, int], part: str | None) -> dt.datetime:
+    hour, minute, second = time
+    if minute > 59 or second > 60 or (hour > 23 and (hour, minute, second) != (24, 0, 0)):
+        raise _no_such_time(text)
+    try:
+        within = dt.timedelta(hours=hour, minutes=minute, seconds=second, microseconds=_microseconds(part))
+        return dt.datetime(*day) + within
+    except (ValueError, OverflowError):
+        raise _no_such_time(text) from None
+
+
+def _microseconds(part: str | None) -> int:
+    """Of digits behind the point, rounded."""
+    return round(float(f"0.{part}") * 1_000_000) if part else 0
+
+
+def _no_such_time(text: str) -> Error:
+    return DataError(f'date/time field value out of range: "{text}"', sqlstate="22008")
+
+
+def _time(text: str, wire: WireType) -> dt.time:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise _invalid(text, wire, "22007")
+    hour, minute, second = (int(found[at] or 0) for at in (1, 2, 3))
+    try:
+        return dt.time(hour, minute, second, min(_microseconds(found[4]), 999_999))
+    except ValueError:
+        raise _no_such_time(text) from None
+
+
+def _interval(text: str, wire: WireType) -> Interval:
+    try:
+        return read_interval(text)
+    except ValueError:
+        raise _invalid(text, wire, "22007") from None
+
+
+_UUID = re.compile(r"\{?[0-9a-f]{4}(?:-?[0-9a-f]{4}){7}\}?", re.ASCII | re.IGNORECASE)
+
+
+def _uuid(text: str, wire: WireType) -> UUID:
+    if not _UUID.fullmatch(text) or text.startswith("{") != text.endswith("}"):
+        raise _invalid(text, wire)
+    return UUID(hex=text.strip("{}").replace("-", ""))
+
+
+def _bytea(text: str, wire: WireType) -> bytes:
+    try:
+        return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode("utf-8")
+    except ValueError:
+        raise _invalid(text, wire) from None
+
+
+_ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{},"\\\s](?:[^{},"\\]|\\.)*))\s*([,}])', re.DOTALL)
+
+
+def _array(text: str, wire: WireType) -> list[Value]:
+    """Of one dimension.
+
+    >>> from dpsql.pgwire.wire_types import BY_NAME
+    >>> _array('{a,"b \\\\"c",NULL,"NULL"}', BY_NAME["_text"])
+    ['a', 'b "c', None, 'NULL']
+    """
+    element, body = wire.element, text.strip()
+    assert element is not None
+    if re.fullmatch(r"\{\s*\}", body):
+        return []
+    if not body.startswith("{"):
+        raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
+    items: list[Value] = []
+    at, mark = 1, ","
+    while mark == ",":
+        item = _ITEM.match(body, at)
+        if item is None:
+            raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
+        at, mark = item.end(), item[3]
+        items.append(_element(item, element))
+    if at != len(body):
+        raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
+    return items
+
+
+def _element(item: re.Match[str], element: WireType) -> Value:
+    quoted, plain = item[1], item[2]
+    if quoted is None and plain.strip().upper() == "NULL":
+        return None
+    return from_text(re.sub(r"\\(.)", r"\1", plain.strip() if quoted is None else quoted, flags=re.DOTALL), element)
+
+
+def _vector(text: str, wire: WireType) -> list[Value]:
+    assert wire.element is not None
+    return [from_text(one, wire.element) for one in text.split()]
+
+
+_TEXTS: dict[str, Callable[[str, WireType], Value]] = {
+    "bool": _bool, "bytea": _bytea,
+    "int2": _integer, "int4": _integer, "int8": _integer, "oid": _integer, "xid": _integer,
+    "float4": _float, "float8": _float, "numeric": _numeric,
+    "date": _day, "time": _time, "timestamp": _timestamp, "timestamptz": _timestamptz, "interval": _interval,
+    "uuid": _uuid,
+}  # fmt: skip
+
+
+# --- binary ----------------------------------------------------------------------------------------------------------
+
+
+def _from_bytes(data: bytes, wire: WireType) -> Value:
+    if wire.element is not None:
+        return _array_from_bytes(data, wire.element)
+    read = _BINARIES.get(wire.name)
+    return _utf8(data) if read is None else read(data)
+
+
+def _bool_from_bytes(data: bytes) -> bool:
+    if len(data) != 1:
+        raise ValueError("not a boolean")
+    return data != b"\0"
+
+
+def _unpacked(form: str) -> Callable[[bytes], Value]:
+    return lambda data: struct.unpack(form, data)[0]
+
+
+def _date_from_bytes(data: bytes) -> dt.date | str:
+    days = struct.unpack("!i", data)[0]
+    if _FIRST <= days <= _LAST:
+        return dt.date.fromordinal(days + EPOCH)
+    return {2**31 - 1: "infinity", -(2**31): "-infinity"}.get(days) or date_text(days)
+
+
+def _moment_from_bytes(data: bytes, zone: dt.timezone | None = None) -> dt.datetime | str:
+    microseconds = struct.unpack("!q", data)[0]
+    days, within = divmod(microseconds, MICROSECONDS)
+    if _FIRST <= days <= _LAST:
+        start = dt.datetime.fromordinal(days + EPOCH) + dt.timedelta(microseconds=within)
+        return start.replace(tzinfo=zone)
+    infinite = {2**63 - 1: "infinity", -(2**63): "-infinity"}.get(microseconds)
+    return infinite or moment_text(microseconds, "" if zone is None else "+00")
+
+
+def _time_from_bytes(data: bytes) -> dt.time:
+    microseconds = struct.unpack("!q", data)[0]
+    seconds, part = divmod(microseconds, 1_000_000)
+    return dt.time(seconds // 3600, seconds // 60 % 60, seconds % 60, part)
+
+
+def _uuid_from_bytes(data: bytes) -> UUID:
+    return UUID(bytes=data)
+
+
+def _json_from_bytes(data: bytes) -> str:
+    if data[:1] != b"\1":
+        raise ValueError("another version of jsonb")
+    return _utf8(data[1:])
+
+
+def _array_from_bytes(data: bytes, element: WireType) -> list[Value]:
+    """Of one dimension; its elements may say that they are of another type than the array's, as PostgreSQL allows."""
+    dimensions, _nulls, oid = struct.unpack("!iiI", data[:12])
+    if dimensions == 0 and len(data) == 12:
+        return []
+    if dimensions != 1 or oid != element.oid:
+        raise ValueError("not such an array")
+    count, at = struct.unpack("!i", data[12:16])[0], 20
+    if not 0 <= count <= len(data) // 4:
+        raise ValueError("more elements than bytes")
+    items: list[Value] = []
+    for _ in range(count):
+        size = struct.unpack("!i", data[at : at + 4])[0]
+        at += 4
+        if size < -1 or at + max(size, 0) > len(data):
+            raise ValueError("an element is longer than its array")
+        items.append(None if size == -1 else _from_bytes(data[at : at + size], element))
+        at += max(size, 0)
+    if at != len(data):
+        raise ValueError("more bytes than elements")
+    return items
+
+
+_BINARIES: dict[str, Callable[[bytes], Value]] = {
+    "bool": _bool_from_bytes, "bytea": bytes,
+    "int2": _unpacked("!h"), "int4": _unpacked("!i"), "int8": _unpacked("!q"),
+    "oid": _unpacked("!I"), "xid": _unpacked("!I"),
+    "float4": _unpacked("!f"), "float8": _unpacked("!d"), "numeric": numeric_from_bytes,
+    "date": _date_from_bytes, "time": _time_from_bytes,
+    "timestamp": _moment_from_bytes, "timestamptz": lambda data: _moment_from_bytes(data, dt.UTC),
+    "interval": interval_from_bytes, "uuid": _uuid_from_bytes, "jsonb": _json_from_bytes,
+}  # fmt: skip
