@@ -87,8 +87,8 @@ EDGES: dict[str, set[str]] = {
     "__main__": {"cli"},
 }  # fmt: skip
 DOORS = ("dbapi", "cli", "repl", "pgwire", "sqlalchemy", "web", "__init__")
-BEHIND_DOORS = {"catalog", "dataset", "logins", "passwords", "outlook", "parts", "session", "dbapi", "display", "owner", "pgwire",
-                "repl", "verify"}  # fmt: skip
+BEHIND_DOORS = {"catalog", "dataset", "logins", "passwords", "outlook", "parts", "session", "dbapi", "display", "owner",
+                "pgwire", "repl", "verify"}  # fmt: skip
 # The only places that may import a package.
 HOMES = {
     "sqlglot": ("sql/",),
