@@ -1,7 +1,8 @@
 """For whom a connection asks: its own user, or an analyst in whose place the owner lets it ask (`may_act_for`).
 
 Law: who asks for another pays with the other's account, sees the other's budget, and is bound by the other's policy.
-Whether a name that one may not act for is an analyst at all is not told.
+Whether a name that one may not act for is an analyst at all is not told. A connection that was opened in a role stays
+in it: who opened it for an analyst may let her write its statements, as Superset's SQL Lab does.
 """
 
 from __future__ import annotations
@@ -40,10 +41,21 @@ class Roles:
     @cached_property
     def first(self) -> str:
         """That of a new connection."""
-        return self.named(self._given.get("role", NOBODY))
+        return self._allowed(self._given.get("role", NOBODY))
 
     def named(self, name: str) -> str:
-        """A name that may be acted for, as the schema spells it."""
+        """The role that SET ROLE names, as the schema spells it."""
+        if self.first == NOBODY:
+            return self._allowed(name)
+        if name == self.first:
+            return name
+        raise AccessDenied(
+            f'permission denied to set role "{name}"',
+            hint=f'This connection was opened in the role "{self.first}", and stays in it.',
+            sqlstate="42501",
+        )
+
+    def _allowed(self, name: str) -> str:
         own = self.of(NOBODY).account.name
         if name.lower() in (NOBODY, own.lower()):
             return NOBODY

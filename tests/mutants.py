@@ -446,6 +446,8 @@ MUTANTS = (
            "        for one in allowed:\n", "        for one in [one.name for one in self._schema.analysts]:\n", STATE),
     mutant("who acts for another pays herself", "roles.py",
            "self._user if role == NOBODY else role)", "self._user)", ROLES),
+    mutant("an analyst leaves the role that a service opened for her", "roles.py",
+           "        if self.first == NOBODY:\n            return", "        if True:\n            return", ROLES),
     mutant("what was to be free is bought", "buying.py", "if self.ticket.free and loss", "if False and loss", PYTHON),
     mutant("a charge that was interrupted is not told", "buying.py",
            "if one.made or self._was_made(one)", "if one.made", PYTHON),

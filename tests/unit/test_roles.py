@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.dataset import Dataset, open_dataset
-from dpsql.errors import AccessDenied, BudgetExceeded
+from dpsql.errors import AccessDenied, BudgetExceeded, Error
 from dpsql.session import Session
 
 SCHEMA = """
@@ -92,3 +92,20 @@ def test_a_budget_is_that_of_the_role_and_nobody_elses(dataset: Dataset) -> None
             session.execute(f"SET ROLE {name}")
     with pytest.raises(AccessDenied):
         Session(dataset, "ana").execute("SET ROLE bi")
+
+
+def test_a_connection_that_was_opened_in_a_role_stays_in_it(dataset: Dataset) -> None:
+    """Who opened it for her may let an analyst write its statements; they lead to nobody else's budget."""
+    session = Session(dataset, "bi", opened_with={"role": "ana"})
+    session.execute("SET ROLE ana")
+    for statement in ("SET ROLE NONE", "SET ROLE bi", "SET ROLE bob", "SET SESSION AUTHORIZATION bi",
+                      "SET LOCAL ROLE bi", "SELECT set_config('role', 'none', false)"):  # fmt: skip
+        with pytest.raises(Error):
+            session.execute(statement)
+    for statement in ("RESET ROLE", "RESET ALL", "DISCARD ALL", "SET SESSION AUTHORIZATION DEFAULT", "ROLLBACK"):
+        session.execute(statement)
+        assert session.execute("SELECT current_user").rows == [("ana",)], statement
+    before = charges(dataset)
+    session.execute(COUNT)
+    after = charges(dataset)
+    assert after["ana"] > before["ana"] and after["bi"] == before["bi"]
