@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpsql.errors import AccessDenied, InvalidParameter, Unsupported
+from dpsql.pgwire.meta import PARAMETER
 
 _NOT_SETTINGS = ("user", "database", "options", "replication")
 _OFF = ("", "false", "off", "no", "0", "f", "n")
@@ -24,6 +25,8 @@ class Opening:
     """Those of `options` first, then those that stand as parameters of their own; a later one counts."""
     unknown: tuple[str, ...] = ()
     """Options of the protocol that we have never heard of: `_pq_.…`."""
+    ours: bool = False
+    """Whether it is dpsql's own client, which is told more: see `meta`."""
 
 
 def read_opening(parameters: Mapping[str, str]) -> Opening:
@@ -37,6 +40,7 @@ def read_opening(parameters: Mapping[str, str]) -> Opening:
         parameters.get("database") or user,
         {name: value for name, value in parameters.items() if name not in _NOT_SETTINGS and not name.startswith("_")},
         tuple(name for name in parameters if _is_protocol(name)),
+        parameters.get(PARAMETER) == "on",
     )
 
 
