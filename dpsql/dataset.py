@@ -11,7 +11,7 @@ from pathlib import Path
 from dpsql import pins, versions
 from dpsql.engines.base import Engine
 from dpsql.ledger.base import Account, Ledger
-from dpsql.payers import account_of, ledger_of
+from dpsql.payers import account_of, accounts_below, dataset_account, ledger_of
 from dpsql.runs import Runs, is_runs_thread
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
@@ -36,6 +36,10 @@ class Dataset:
 
     def account(self, user: str | None) -> Account:
         return account_of(self.schema, user)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """For the owner: the dataset's, the groups' and the analysts'."""
+        return (dataset_account(self.schema), *accounts_below(self.schema))
 
     def check_current(self) -> None:
         """The version is still the one that is served; whether its files are as they were does not matter to what is
