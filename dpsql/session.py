@@ -196,6 +196,11 @@ class Session:
         """As `current_database()` tells it."""
         return self.dataset.schema.database
 
+    @property
+    def lost(self) -> bool:
+        """Never: it is here. A session on a server can be."""
+        return False
+
     def close(self) -> None:
         """Free the engine: for who opened the dataset for this session alone."""
         self.dataset.close()
