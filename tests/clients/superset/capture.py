@@ -1,6 +1,6 @@
 """What Superset asks of the catalog, written down as `support.wire.capture` does for other clients.
 
-    PYTHONPATH=tests:tests/clients/superset .venv/bin/python -m capture      rewrites tests/corpus/catalog/superset.sql
+PYTHONPATH=tests:tests/clients/superset .venv/bin/python -m capture      rewrites tests/corpus/catalog/superset.sql
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def table() -> Chart:
 def big_number() -> Chart:
     adhoc = [within(ALWAYS)]
     params = {"metric": "count", "adhoc_filters": adhoc, "header_font_size": 0.4, "y_axis_format": "SMART_NUMBER"}
-    return Chart("All visits", "big_number_total", params, query(adhoc, ["count"]))
+    asked = query(adhoc, ["count"])
+    del asked["row_limit"]  # the browser leaves it out here
+    return Chart("All visits", "big_number_total", params, asked)
 
 
 def line() -> Chart:
@@ -132,6 +134,7 @@ def dashboard(ids: dict[str, int]) -> Json:
         for name, width in row:
             chart = f"CHART-{ids[name]}"
             position[key]["children"].append(chart)
-            position[chart] = {"type": "CHART", "id": chart, "children": [], "parents": ["ROOT_ID", "GRID_ID", key],
-                               "meta": {"chartId": ids[name], "width": width, "height": 40, "sliceName": name}}  # fmt: skip
+            meta = {"chartId": ids[name], "width": width, "height": 40, "sliceName": name}
+            parents = ["ROOT_ID", "GRID_ID", key]
+            position[chart] = {"type": "CHART", "id": chart, "children": [], "parents": parents, "meta": meta}
     return {"position_json": json.dumps(position), "json_metadata": json.dumps({"positions": position})}

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parents[2] / ".venv-superset" / "bin"
 ANALYST = "Alpha"  # Superset's role of those who make charts of any dataset
 # One process, so that its cache of answers is one.
-SERVER = ("gunicorn", "--workers=1", "--worker-class=gthread", "--threads=8", "--timeout=120", "superset.app:create_app()")
+SERVER = ("gunicorn", "--workers=1", "--worker-class=gthread", "--threads=8", "superset.app:create_app()")
 
 
 @dataclass(frozen=True)

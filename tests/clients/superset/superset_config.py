@@ -24,7 +24,7 @@ FEATURE_FLAGS = {"CACHE_IMPERSONATION": True, "ESTIMATE_QUERY_COST": True}
 DPSQL_HOST, SERVICE_ACCOUNT = "localhost", "superset"
 
 
-def DB_CONNECTION_MUTATOR(uri, params, username, security_manager, source):  # noqa: N802
+def DB_CONNECTION_MUTATOR(uri, params, username, security_manager, source):
     if uri.host == DPSQL_HOST:
         if not username:
             raise PermissionError("nobody is logged in whom dpsql could charge")
