@@ -1,0 +1,46 @@
+"""What a conversation asks of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from dpsql.session import Answer, Charge, OutputColumn, Parameter, Ticket
+from dpsql.types import Type
+
+
+class Prepared(Protocol):
+    """What is known of a statement before it runs."""
+
+    @property
+    def parameters(self) -> Sequence[Type]: ...
+    @property
+    def columns(self) -> Sequence[OutputColumn]: ...
+    @property
+    def command(self) -> str: ...
+
+
+class Answering(Protocol):
+    """One analyst's session. `prepare` is free and runs nothing; `execute` waits."""
+
+    @property
+    def user(self) -> str | None: ...
+    @property
+    def database(self) -> str: ...
+    @property
+    def charged(self) -> Charge: ...
+    @property
+    def in_transaction(self) -> bool: ...
+    @property
+    def variables(self) -> Sequence[tuple[str, str]]: ...
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, str] | None = None,
+        ticket: Ticket | None = None,
+    ) -> Answer: ...
+    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Prepared: ...
+    def cancel(self, ticket: Ticket | None = None) -> None: ...
+    def left_text(self) -> str | None: ...

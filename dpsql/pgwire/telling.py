@@ -1,0 +1,89 @@
+"""What is told beside the rows: notices of an answer, what it was charged, what is left, and settings that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpsql.about import VERSION
+from dpsql.errors import Error
+from dpsql.pgwire import meta, replies
+from dpsql.pgwire.answering import Answering
+from dpsql.pgwire.errors import notice_fields
+from dpsql.session import Answer, Charge
+
+REPORTED = (
+    "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
+    "integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",
+    "session_authorization", "standard_conforming_strings", "TimeZone",
+)  # fmt: skip
+"""The settings of which a client is told when they change."""
+
+_QUIET = frozenset({"warning", "error", "fatal", "panic"})
+"""Values of client_min_messages with which no notice is sent."""
+
+
+class Reported:
+    """What a client was last told of each setting."""
+
+    def __init__(self, session: Answering) -> None:
+        self._session = session
+        self._told: dict[str, str] = {}
+
+    def changes(self) -> Iterator[bytes]:
+        values = {"in_hot_standby": "off", "session_authorization": self._session.user or ""}
+        values.update(self._session.variables)
+        for name in REPORTED:
+            value = values.get(name)
+            if value is not None and self._told.get(name) != value:
+                self._told[name] = value
+                yield replies.parameter_status(name, value)
+
+
+class Notices:
+    """`structured`: dpsql's own client, which asked for figures in the place of sentences."""
+
+    def __init__(self, session: Answering, structured: bool) -> None:
+        self._session = session
+        self.structured = structured
+
+    @property
+    def _wanted(self) -> bool:
+        return dict(self._session.variables).get("client_min_messages", "notice").lower() not in _QUIET
+
+    def of_server(self) -> Iterator[bytes]:
+        if self.structured:
+            server = meta.Server(VERSION, self._session.database, self._session.user)
+            yield replies.parameter_status(meta.SERVER, meta.write_server(server))
+
+    def of_answer(self, answer: Answer, charge: Charge) -> Iterator[bytes]:
+        if self.structured:
+            left = self._left() if answer.receipts else None
+            yield from map(_structured, meta.answer_notices(answer, charge, left))
+        elif (answer.notices or answer.receipts) and self._wanted:
+            for text in answer.notices:
+                yield notice(text)
+            if answer.receipts:
+                left = self._left()
+                yield notice(f"charged: {charge}" + ("" if left is None else f"; left of {left}"))
+
+    def of_error(self, error: Exception, charge: Charge) -> Iterator[bytes]:
+        if self.structured:
+            yield _structured(meta.error_notice(error, charge))
+
+    def warning(self, text: str, sqlstate: str) -> Iterator[bytes]:
+        if not self.structured:
+            yield replies.notice_response(notice_fields(text, "WARNING", sqlstate))
+
+    def _left(self) -> str | None:
+        try:
+            return self._session.left_text()
+        except Error:  # the answer is there, whatever becomes of the ledger now
+            return None
+
+
+def notice(text: str) -> bytes:
+    return replies.notice_response(notice_fields(text))
+
+
+def _structured(detail: str) -> bytes:
+    return replies.notice_response(notice_fields(meta.MESSAGE, "NOTICE", meta.CODE, detail))
