@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from dpsql.dbapi.address import read_address
+from dpsql.dbapi.address import ServerAddress, read_address
+from dpsql.dbapi.opening import open_now
 from dpsql.display.cells import Figure
 from dpsql.display.formats import csv_lines
 from dpsql.display.screen import DIM, Screen, Usage
@@ -31,6 +32,7 @@ from dpsql.owner.books import (
     standings,
 )
 from dpsql.private_files import open_private
+from dpsql.repl.given import password_asker
 
 _HEADS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
 _BAR = 20
@@ -40,6 +42,9 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     address = read_address(given.schema, given.user, {})
     if given.history is not None and (given.json or given.report):
         raise Usage("--history stands alone: it is a table of its own")
+    if isinstance(address, ServerAddress):
+        _tell_own(given, screen)
+        return
     with open_books(address.path) as (schema, ledger):
         if given.history is not None:
             if address.user is not None:
@@ -58,6 +63,14 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     if not given.json:
         for one, verdicts in zip(found, reports, strict=bool(reports)):
             _tell_report(one, verdicts, screen)
+
+
+def _tell_own(given: argparse.Namespace, screen: Screen) -> None:
+    """Of a server: who logs in sees her own account, and no other."""
+    if given.history is not None or given.json or given.report:
+        raise Usage("of a server, budget has no options: it tells what is left of your own account")
+    with open_now(given.schema, given.user, password_asker()) as connection:
+        screen.print(str(connection.budget()))
 
 
 def bar(part: Fraction) -> str:

@@ -8,13 +8,13 @@ import re
 import sys
 from decimal import Decimal
 
-import dpsql
 from dpsql.cli.explained import document
 from dpsql.dbapi.answer import charge_lines
 from dpsql.dbapi.cursor import Cursor
+from dpsql.dbapi.opening import open_now
 from dpsql.display.screen import Screen, Usage
 from dpsql.display.text import shown_lines
-from dpsql.repl.given import read_statements, settings_of
+from dpsql.repl.given import password_asker, read_statements, settings_of
 from dpsql.repl.show import answer_lines
 from dpsql.repl.view import View
 
@@ -24,7 +24,7 @@ Parameter = str | int | Decimal | bool | None
 def run(given: argparse.Namespace, screen: Screen) -> None:
     sql = _statement(given)
     parameters = [read_parameter(text) for text in given.parameters]
-    with dpsql.connect(given.schema, given.user, **settings_of(given)) as connection:
+    with open_now(given.schema, given.user, password_asker(), **settings_of(given)) as connection:
         if given.command == "explain":
             explained = connection.explain(sql, parameters)
             screen.print(json.dumps(document(explained), indent=2) if given.json else shown_lines(str(explained)))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 
 from dpsql.cli.arguments import below_of
+from dpsql.dbapi.address import is_server
 
 _OWN = ("-h", "--help", "--version")
 
@@ -29,7 +30,9 @@ def route(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> list[str
 
 
 def is_schema(text: str) -> bool:
-    return text.lower().endswith((".yaml", ".yml")) or text.lower().startswith("dpsql:") or os.path.isfile(text)
+    """Or a server."""
+    url = text.lower().startswith("dpsql:") or is_server(text)
+    return url or text.lower().endswith((".yaml", ".yml")) or os.path.isfile(text)
 
 
 def wrong_word(word: str, known: Sequence[str]) -> str:

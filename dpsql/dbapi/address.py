@@ -1,8 +1,9 @@
-"""Where `connect` is sent: the path of a schema, or a URL with user and settings.
+"""Where `connect` is sent: the path of a schema, or a URL, of a schema or of a server, with user and settings.
 
     clinic.yaml
     dpsql:///clinic.yaml?user=ana&epsilon=0.5      relative to the working folder
     dpsql:////srv/clinic.yaml?user=ana             from the root
+    dpsql://ana@host:5433/clinic?epsilon=0.5       of a server; postgresql:// means the same
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dpsql.errors import InterfaceError, NotSupportedError
+from dpsql.remote.address import ServerAddress, is_server, read_server
+
+__all__ = ["Address", "ServerAddress", "Setting", "is_server", "read_address", "read_settings", "schema_path"]
 
 Setting = str | int | float | Decimal | Fraction | bool
 
@@ -30,27 +34,26 @@ class Address:
     settings: dict[str, str]
 
 
-def read_address(where: str | os.PathLike[str], user: str | None, settings: Mapping[str, Setting]) -> Address:
+def read_address(
+    where: str | os.PathLike[str], user: str | None, settings: Mapping[str, Setting]
+) -> Address | ServerAddress:
     """Arguments win over what the URL says."""
     if not isinstance(where, str | os.PathLike):
-        hint = 'For example: connect("clinic.yaml"), connect("dpsql:///clinic.yaml?user=ana")'
+        hint = 'For example: connect("clinic.yaml"), connect("dpsql://ana@host:5433/clinic")'
         raise InterfaceError("connect takes the path of a schema, a URL, or a dict", hint=hint)
     given = read_settings(settings)
     text = os.fspath(where)
+    if is_server(text):
+        return read_server(text, user, _query(urlsplit(text).query), given, os.environ)
     if not text.lower().startswith("dpsql:"):
         if scheme := _SCHEME.match(text):
             raise NotSupportedError(
-                f"a schema is opened here, not a URL of {scheme.group()}",
-                hint="Give the path of the schema, or dpsql:///path/schema.yaml?user=ana; "
-                "the schema names the files or the engine that hold the data.",
+                f"a schema or a dpsql server is opened here, not a URL of {scheme.group()}",
+                hint="Give the path of the schema, dpsql:///path/schema.yaml?user=ana, or dpsql://ana@host:5433/clinic;"
+                " the schema names the files or the engine that hold the data.",
             )
         return Address(Path(text), user, given)
     url = urlsplit(text)
-    if url.netloc:
-        raise NotSupportedError(
-            "a connection to a server is not supported yet",
-            hint="Open the schema itself: dpsql:///path/schema.yaml?user=ana",
-        )
     if url.fragment or not url.path.strip("/"):
         raise InterfaceError("the URL names no schema", hint="Write dpsql:///path/schema.yaml?user=ana")
     in_url = _query(url.query)
@@ -65,7 +68,10 @@ def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 def schema_path(where: str) -> Path:
     """The file of a schema, for commands that have no analyst."""
-    return read_address(where, None, {}).path
+    address = read_address(where, None, {})
+    if isinstance(address, ServerAddress):
+        raise NotSupportedError("this is done with the schema itself, not with a server", hint="Give its file.")
+    return address.path
 
 
 def _path(path: str) -> Path:

@@ -1,4 +1,4 @@
-"""A connection: one analyst's session on an opened schema."""
+"""A connection: one analyst's session, on an opened schema or on a server."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from dpsql import errors
 from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
+from dpsql.dbapi.asking import Asking
 from dpsql.dbapi.cursor import Cursor, check_statement
 from dpsql.errors import InterfaceError, NotSupportedError
+from dpsql.remote.address import ServerAddress
+from dpsql.remote.link import Link
+from dpsql.remote.open import open_link
+from dpsql.remote.session import RemoteSession
 from dpsql.session import Answer as Given
 from dpsql.session import (
     Balance,
@@ -36,11 +41,16 @@ def connect(
     folder: str | os.PathLike[str] | None = None,
     **settings: Setting,
 ) -> Connection:
-    """Open a schema as an analyst.
+    """Open a schema, or a server, as an analyst.
 
     `schema` is a YAML schema's path, a URL `dpsql:///path/schema.yaml?user=ana&epsilon=0.5`, or a dict with the keys of
     the file, whose paths are relative to `folder` (the working folder, if none is given). `user` is an analyst of the
-    schema, left out where it declares none. Other arguments are settings, as in SQL's SET: `epsilon=0.5`, `delta=1e-9`,
+    schema, left out where it declares none.
+
+    With a URL `dpsql://ana@host:5433/clinic?sslmode=verify-full`, or `postgresql://…`, it is a server that answers. The
+    password stands in the URL, in PGPASSWORD or in ~/.pgpass.
+
+    Other arguments are settings, as in SQL's SET: `epsilon=0.5`, `delta=1e-9`,
     `contributions_rows=8`, `contributions_groups=4`, `noise="laplace"`, `nonnegative=True`.
     """
     if isinstance(schema, Mapping):
@@ -50,6 +60,8 @@ def connect(
         if folder is not None:
             raise InterfaceError("folder is for a schema that is a dict", hint="Paths in a file are relative to it.")
         address = read_address(schema, user, settings)
+        if isinstance(address, ServerAddress):
+            return connect_link(open_link(address))
         name, given = address.user, address.settings
         dataset = open_dataset(address.path)
     try:
@@ -57,6 +69,11 @@ def connect(
     except BaseException:
         dataset.close()
         raise
+
+
+def connect_link(link: Link) -> Connection:
+    """A connection to a server that one is logged in to already."""
+    return Connection(RemoteSession(link))
 
 
 class Connection:
@@ -77,13 +94,13 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Asking) -> None:
         self._session = session
         self._lock = threading.Lock()
         self._running: Ticket | None = None
         self._waiting: set[Ticket] = set()  # of statements whose turn has yet to come
         # Not __del__: a finalizer runs once, and also at the end of the process.
-        self._closing = weakref.finalize(self, session.dataset.close)
+        self._closing = weakref.finalize(self, session.close)
 
     # --- PEP 249 -----------------------------------------------------------------------------------------------------
 
@@ -139,8 +156,8 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection was closed."""
-        return not self._closing.alive
+        """Whether the connection was closed, or that to a server was lost."""
+        return not self._closing.alive or self._session.lost
 
     @property
     def user(self) -> str | None:
@@ -150,7 +167,7 @@ class Connection:
     @property
     def database(self) -> str:
         """The name of the dataset, as `current_database()` tells it."""
-        return self._session.dataset.schema.database
+        return self._session.database
 
     def cancel(self) -> None:
         """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid.
@@ -220,7 +237,9 @@ class Connection:
         finally:
             self._waiting.discard(ticket)
 
-    def _open_session(self) -> Session:
-        if self.closed:
+    def _open_session(self) -> Asking:
+        if not self._closing.alive:
             raise InterfaceError("the connection is closed", hint="Connect again.")
+        if self._session.lost:
+            raise InterfaceError("the connection to the server was lost", hint="Connect again.")
         return self._session

@@ -16,17 +16,28 @@ from dpsql.dbapi.address import Address, Setting, read_address
 from dpsql.errors import InterfaceError
 from dpsql.outlook import Outlook, look
 from dpsql.parts import import_parts
+from dpsql.remote.address import ServerAddress
+from dpsql.remote.link import Link
+from dpsql.remote.open import Ask, open_link
+from dpsql.remote.outlook import look_remotely
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
 
-def open_soon(where: str | os.PathLike[str], user: str | None = None, **settings: Setting) -> Opening:
+
+def open_soon(
+    where: str | os.PathLike[str], user: str | None = None, ask: Ask | None = None, /, **settings: Setting
+) -> Opening:
     """As `dpsql.connect`, but behind a prompt: `begin` starts to open it, `connection` waits for it.
 
     The schema and who asks are checked here. Where the data must be registered first, it is opened here too: that takes
-    time and may be refused, and no prompt should stand above it.
+    time and may be refused, and no prompt should stand above it. So is a server logged in to; `ask` asks a person for
+    a password that stands nowhere.
     """
     address = read_address(where, user, settings)
+    if isinstance(address, ServerAddress):
+        link = open_link(address, ask)
+        return Opening(link, look_remotely(link))
     outlook = look(address.path, address.user)
     opening = Opening(address, outlook)
     if outlook is None:
@@ -34,14 +45,26 @@ def open_soon(where: str | os.PathLike[str], user: str | None = None, **settings
     return opening
 
 
+def open_now(
+    where: str | os.PathLike[str], user: str | None = None, ask: Ask | None = None, /, **settings: Setting
+) -> Connection:
+    """As `dpsql.connect`, for a command line: `ask` asks a person for a password that stands nowhere."""
+    address, opened = read_address(where, user, settings), import_module("dpsql.dbapi.connection")
+    if isinstance(address, ServerAddress):
+        connection: Connection = opened.connect_link(open_link(address, ask))
+    else:
+        connection = opened.connect(address.path, address.user, **address.settings)
+    return connection
+
+
 class Opening:
     """A connection that is opened on a thread of its own; what opening raises, `connection` raises."""
 
-    def __init__(self, address: Address, outlook: Outlook | None) -> None:
-        self.user = address.user
+    def __init__(self, where: Address | Link, outlook: Outlook | None) -> None:
+        self.user = where.user
         self.outlook = outlook
         """What is known beforehand; None where the connection was opened at once."""
-        self._address = address
+        self._where = where
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()  # a join that Ctrl-C interrupts takes the thread for one that has ended
@@ -78,14 +101,19 @@ class Opening:
             self._ended.wait()  # Python ends badly while the driver is at work
         if self._connection is not None:
             self._connection.close()
+        elif isinstance(self._where, Link):
+            self._where.close()
 
     def _open(self, failed: Callable[[BaseException], None] | None) -> None:
         try:
             for _ in import_parts():
                 if self._left:
                     return
-            address, connect = self._address, import_module("dpsql.dbapi.connection").connect
-            self._connection = connect(address.path, address.user, **address.settings)
+            where, opened = self._where, import_module("dpsql.dbapi.connection")
+            if isinstance(where, Link):
+                self._connection = opened.connect_link(where)
+            else:
+                self._connection = opened.connect(where.path, where.user, **where.settings)
         except BaseException as error:
             self._error = error
             if failed is not None:

@@ -1,9 +1,13 @@
-"""What a command line gives to a session: settings, and statements in files."""
+"""What a command line gives to a session: settings, statements in files, and a password that is asked for."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from getpass import getpass
 from pathlib import Path
 
 from dpsql.display.screen import Usage
@@ -39,3 +43,14 @@ def read_statements(path: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
+
+
+def password_asker() -> Callable[[str], str] | None:
+    """Asks a person at the terminal, without echo, also where statements come in by a pipe; None without a terminal."""
+    if sys.stdin.isatty():
+        return getpass
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except (OSError, AttributeError):
+        return None
+    return getpass

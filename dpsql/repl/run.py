@@ -15,7 +15,7 @@ from dpsql.errors import Error
 from dpsql.repl.beneath import Beneath, lefts
 from dpsql.repl.commands import WORDS
 from dpsql.repl.complete import names_of
-from dpsql.repl.given import read_statements, settings_of
+from dpsql.repl.given import password_asker, read_statements, settings_of
 from dpsql.repl.meta import Leave, read_threshold
 from dpsql.repl.prompt import ask_line, interrupt, make_prompt, open_history, refresh
 from dpsql.repl.shell import Shell
@@ -32,7 +32,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         timing=given.timing,
     )
     threshold = None if given.confirm is None else read_threshold(given.confirm)
-    opening = open_soon(given.schema, given.user, **settings_of(given))
+    opening = open_soon(given.schema, given.user, password_asker(), **settings_of(given))
     shell = Shell(opening.connection, screen, view, quiet=given.quiet)
     if sys.stdin.isatty() and screen.out.isatty():
         shell.ask, shell.confirm = _ask, threshold

@@ -89,12 +89,6 @@ def test_settings_of_a_wrong_type(folder, value):
         dpsql.connect(folder / "clinic.yaml", user="ana", epsilon=value)
 
 
-def test_a_server_is_not_supported_yet():
-    with pytest.raises(dpsql.NotSupportedError) as caught:
-        dpsql.connect("dpsql://ana:secret@localhost:5433/clinic")
-    assert "secret" not in str(caught.value) and "dpsql:///path/schema.yaml" in caught.value.hint
-
-
 def test_three_slashes_are_not_the_root(folder, tmp_path, monkeypatch):
     """A file at the root is another schema than the one in the working folder that was meant."""
     with pytest.raises(dpsql.InterfaceError) as caught:
@@ -108,7 +102,7 @@ def test_three_slashes_are_not_the_root(folder, tmp_path, monkeypatch):
     assert "Did you mean" in caught.value.hint and "clinic.yaml" in caught.value.hint
 
 
-@pytest.mark.parametrize("url", ["postgresql://ana:secret@localhost/x", "https://host/a?key=secret", "duckdb:///a.db"])
+@pytest.mark.parametrize("url", ["mysql://ana:secret@localhost/x", "https://host/a?key=secret", "duckdb:///a.db"])
 def test_other_urls_are_not_taken_for_files(url):
     with pytest.raises(dpsql.NotSupportedError) as caught:
         dpsql.connect(url)

@@ -1,0 +1,79 @@
+"""A server's errors as those of a local session: the same classes, with detail, hint and position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpsql import errors
+from dpsql.errors import Error
+from dpsql.pgwire.meta import Told
+from dpsql.span import Span
+
+LOST = "08006"
+"""The SQLSTATE of a connection that broke."""
+
+_KNOWN: dict[str, type[Error]] = {
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Error)
+}
+_BY_STATE: dict[str, type[Error]] = {
+    kind.default_sqlstate: kind
+    for name in (
+        "BudgetExceeded", "AccountSuspended", "QueryCanceled", "StaleData", "AccessDenied", "InvalidSyntax",
+        "UnknownTable", "UnknownColumn", "AmbiguousColumn", "UnknownFunction", "GroupingError", "TypeMismatch",
+        "InvalidParameter", "LimitExceeded", "SchemaError",
+    )
+    for kind in (_KNOWN[name],)
+}  # fmt: skip
+_BY_CLASS: dict[str, type[Error]] = {
+    "08": errors.OperationalError, "0A": errors.NotSupportedError, "22": errors.DataError,
+    "23": errors.IntegrityError, "25": errors.ProgrammingError, "26": errors.ProgrammingError,
+    "28": errors.AccessDenied, "34": errors.ProgrammingError, "3D": errors.AccessDenied,
+    "42": errors.ProgrammingError, "53": errors.OperationalError, "54": errors.ProgrammingError,
+    "55": errors.OperationalError, "57": errors.OperationalError, "58": errors.OperationalError,
+    "XX": errors.InternalError,
+}  # fmt: skip
+
+
+def read_error(fields: Mapping[str, str], told: Told | None = None, before: int = 0) -> Error:
+    """The error of an ErrorResponse; `before` is how many characters the client put in front of the statement."""
+    state = fields.get("C", "XX000")
+    kind = _kind(state, None if told is None else told.error)
+    error = kind(
+        fields.get("M", "the server tells of an error and not of which"),
+        detail=fields.get("D"),
+        hint=fields.get("H"),
+        span=_span(fields.get("P", ""), None if told is None else told.span, before),
+        sqlstate=state,
+    )
+    if told is not None:
+        error.charge = told.charge
+    return error
+
+
+def _kind(state: str, name: str | None) -> type[Error]:
+    """By its name, where the server tells it; else as near as its SQLSTATE says."""
+    if name in _KNOWN:
+        return _KNOWN[name]
+    return _BY_STATE.get(state) or _BY_CLASS.get(state[:2]) or errors.DatabaseError
+
+
+def _span(position: str, told: Span | None, before: int) -> Span | None:
+    """`told` is the server's own, and wider than one character; it counts where it begins where the position is."""
+    if not (position.isascii() and position.isdigit() and len(position) < 10):
+        return None
+    start = int(position) - 1
+    end = told.end if told is not None and told.start == start else start + 1
+    return None if start < before else Span(start - before, end - before)
+
+
+def lost(under_way: bool) -> errors.OperationalError:
+    """The connection broke, perhaps while a statement was under way."""
+    message = "the connection to the server was lost"
+    if not under_way:
+        return errors.OperationalError(message, hint="Connect again.", sqlstate=LOST)
+    return errors.OperationalError(
+        message,
+        detail="A statement was under way: it may have been charged, and then its answer is stored.",
+        hint="Connect and ask again: what was charged is not charged twice.",
+        sqlstate=LOST,
+    )

@@ -1,0 +1,127 @@
+"""The connection to a server: bytes out, replies in, one statement at a time.
+
+Law: nothing is sent twice. A statement whose answer was lost may have been charged, and only its asker decides to ask
+again.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Self
+
+from dpsql.errors import Error, OperationalError
+from dpsql.pgwire import client
+from dpsql.pgwire.client import Replies, Reply
+from dpsql.pgwire.frames import ProtocolViolation
+from dpsql.remote.address import TIMEOUT, ServerAddress
+from dpsql.remote.failures import lost
+from dpsql.remote.login import LoggedIn, start
+from dpsql.remote.scram import Channel
+from dpsql.remote.sockets import NO_ANSWER, Opened, open_socket
+
+_CHUNK = 256 * 1024
+
+
+class Link:
+    """Of one thread at a time, but for `cancel` and `close`, which any thread may call."""
+
+    def __init__(self, address: ServerAddress, opened: Opened) -> None:
+        self.address = address
+        self.broken = False
+        self._socket = opened.socket
+        self._replies = Replies()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._asked = False
+        channel = Channel(opened.end_point, address.channel_binding)
+        self.login: LoggedIn = start(address, channel, self._send, self._next)
+        self._socket.settimeout(None)  # a statement takes as long as it takes; keep-alives find out a dead server
+
+    @classmethod
+    def open(cls, address: ServerAddress) -> Self:
+        """Connected and logged in."""
+        opened = open_socket(address)
+        try:
+            return cls(address, opened)
+        except ProtocolViolation as error:
+            opened.socket.close()
+            raise OperationalError(
+                f"there is no dpsql server at {address}", detail=f"{error.message}.", sqlstate=NO_ANSWER
+            ) from None
+        except BaseException:
+            opened.socket.close()
+            raise
+
+    @property
+    def user(self) -> str | None:
+        return self.login.server.user
+
+    def ask(self, data: bytes, hear: Callable[[Reply], None]) -> None:
+        """Send messages that end in Sync, and hear all that is said until the server is ready again.
+
+        An error of the wire, or one that `hear` raises, ends the connection.
+        """
+        if self.broken or self._closed:
+            raise lost(under_way=False)
+        self._asked = True
+        try:
+            self._send(data)
+            while not isinstance(reply := self._next(), client.ReadyForQuery):
+                hear(reply)
+        except BaseException as error:
+            self.broken = True
+            self._shut()
+            if isinstance(error, ProtocolViolation | ValueError):
+                raise lost(under_way=True) from None
+            raise
+
+    def cancel(self) -> None:
+        """Ask the server, on another connection, to let go of the statement under way; wait until it has heard it.
+
+        What fails is left: the statement goes on, and who waits for it goes on waiting.
+        """
+        login = self.login
+        with suppress(OSError, Error):
+            opened = open_socket(replace(self.address, timeout=self.address.timeout or TIMEOUT))
+            with opened.socket as way:
+                way.sendall(client.cancel_request(login.process, login.secret))
+                while way.recv(_CHUNK):  # it says nothing, and hangs up
+                    pass
+
+    def close(self) -> None:
+        """Say goodbye, if that can be done at once. Closing again does nothing."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        with suppress(OSError, ValueError):
+            self._socket.settimeout(1.0)
+            self._socket.sendall(client.TERMINATE)
+        self._shut()
+
+    def _shut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # who waits in another thread is let go
+        with suppress(OSError):
+            self._socket.close()
+
+    def _send(self, data: bytes) -> None:
+        with suppress(OSError):  # what the server said before it hung up is told by what comes next
+            self._socket.sendall(data)
+
+    def _next(self) -> Reply:
+        while (reply := self._replies.next_reply()) is None:
+            try:
+                data = self._socket.recv(_CHUNK)
+            except TimeoutError:
+                raise OperationalError(f"{self.address} does not answer", sqlstate=NO_ANSWER) from None
+            except (OSError, ValueError):
+                data = b""
+            if not data:
+                raise lost(under_way=self._asked)
+            self._replies.receive(data)
+        return reply

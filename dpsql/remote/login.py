@@ -1,0 +1,108 @@
+"""From a socket to a server that answers: startup, login, and whether it is one of dpsql at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dpsql.errors import InterfaceError, OperationalError
+from dpsql.pgwire import client, meta
+from dpsql.pgwire.nonces import login_nonce
+from dpsql.remote.address import ServerAddress
+from dpsql.remote.failures import read_error
+from dpsql.remote.scram import Channel, Login, NotProven
+
+OK, SASL, CONTINUE, FINAL = 0, 10, 11, 12
+"""Codes of Authentication messages. Those that ask for the password itself, or for a hash of it, are not answered."""
+
+Send = Callable[[bytes], None]
+Receive = Callable[[], client.Reply]
+
+
+@dataclass(frozen=True)
+class LoggedIn:
+    """What a server told at login; `process` and `secret` are what a cancel names."""
+
+    server: meta.Server
+    process: int = 0
+    secret: bytes = field(default=b"", repr=False)
+
+
+def start(address: ServerAddress, channel: Channel, send: Send, receive: Receive) -> LoggedIn:
+    """Until the server is ready for statements."""
+    send(client.startup(_parameters(address)))
+    _authenticate(address, channel, send, receive)
+    status: dict[str, str] = {}
+    process, secret = 0, b""
+    while True:
+        match receive():
+            case client.ParameterStatus(name, value):
+                status[name] = value
+            case client.BackendKeyData(number, key):
+                process, secret = number, key
+            case client.ErrorResponse(fields):
+                raise read_error(fields)
+            case client.ReadyForQuery():
+                return LoggedIn(_ours(address, status), process, secret)
+            case _:
+                continue
+
+
+def _parameters(address: ServerAddress) -> dict[str, str]:
+    named = {"user": address.user, **({} if address.database is None else {"database": address.database})}
+    fixed = {"client_encoding": "UTF8", meta.PARAMETER: "on"}
+    return {**address.settings, **named, **fixed}
+
+
+def _authenticate(address: ServerAddress, channel: Channel, send: Send, receive: Receive) -> None:
+    login: Login | None = None
+    proven = False
+    while True:
+        match receive():
+            case client.Authentication(code=0):
+                if not proven:
+                    raise NotProven(
+                        f"{address} did not prove that it knows the password",
+                        detail="A dpsql server does: this is none, or somebody stands between.",
+                    )
+                return
+            case client.Authentication(code=10) as offered if login is None:
+                mechanism = channel.choose(offered.mechanisms)
+                login = Login(_password(address), channel, mechanism, login_nonce())
+                send(client.sasl_initial(mechanism, login.first))
+            case client.Authentication(code=11, data=challenge) if login is not None and not proven:
+                send(client.sasl_response(login.final(challenge)))
+            case client.Authentication(code=12, data=last) if login is not None:
+                login.check(last)
+                proven = True
+            case client.Authentication():
+                raise NotProven(
+                    f"{address} asks for the password itself, which is never sent",
+                    detail="A dpsql server asks by SCRAM-SHA-256 only.",
+                )
+            case client.ErrorResponse(fields):
+                raise read_error(fields)
+            case client.ReadyForQuery():
+                raise NotProven(f"{address} let nobody log in")
+            case _:
+                continue
+
+
+def _password(address: ServerAddress) -> str:
+    if address.password is None:
+        raise InterfaceError("there is no password for the login")
+    return address.password
+
+
+def _ours(address: ServerAddress, status: dict[str, str]) -> meta.Server:
+    try:
+        return meta.read_server(status[meta.SERVER])
+    except (KeyError, ValueError):
+        version = status.get("server_version")
+        what = "another server" if version is None else f"PostgreSQL {version}"
+        raise OperationalError(
+            f"there is no dpsql server at {address}",
+            detail=f"It is {what}.",
+            hint="Here a connection to `dpsql serve` is opened; the data behind it is named in its schema.",
+            sqlstate="08004",
+        ) from None
