@@ -16,13 +16,14 @@ DEV    := $(VENV)/dev.stamp
 EDITABLE := --config-settings editable_mode=compat
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-clients lint types stat verify mutants golden bench clean
+.PHONY: help setup demo test test-clients test-superset lint types stat verify mutants golden bench clean
 
 help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
 	@echo 'make demo      a small hospital, five queries, what they lose'
 	@echo 'make test      all tests but the slow statistical ones'
 	@echo 'make test-clients   the tests that need zsh and fish; as root they are installed by apt-get'
+	@echo 'make test-superset   Apache Superset on dpsql serve, in an environment of its own, with a picture; minutes'
 	@echo 'make lint      ruff'
 	@echo 'make types     mypy --strict'
 	@echo 'make stat      the slow statistical tests'
@@ -50,7 +51,7 @@ demo: $(RUN)
 	$(BIN)/dpsql demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -m 'not stat and not clients' -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -m 'not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish
@@ -62,6 +63,23 @@ test-clients: $(DEV)
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; } || true; \
 	fi
 	$(BIN)/python -m pytest -m clients -rs tests/clients
+
+# Superset has many packages, of other versions than ours: .venv-superset. The picture of a dashboard is left in build/.
+SUPERSET := .venv-superset
+SUPERSET_NEEDS := tests/clients/superset/requirements.txt
+BROWSER := chromium chromium-driver
+$(SUPERSET)/stamp: $(SUPERSET_NEEDS)
+	test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
+	$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check -r $(SUPERSET_NEEDS)
+	touch $@
+
+test-superset: $(DEV) $(SUPERSET)/stamp
+	@if ! command -v chromedriver >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing $(BROWSER)"; \
+	  apt-get install -qq -y --no-install-recommends $(BROWSER) >/dev/null || \
+	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(BROWSER) >/dev/null; } || true; \
+	fi
+	$(BIN)/python -m pytest -m superset -rs tests/clients/superset
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -95,5 +113,5 @@ bench: $(DEV)
 	$(BIN)/python -m benchmarks.dashboard
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist dpsql.egg-info
+	rm -rf $(VENV) $(SUPERSET) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist dpsql.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,98 @@
+"""One hospital behind `dpsql serve`, one Superset beside it, and its users."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from api import User, log_in
+from hospital import Hospital, served_hospital
+from program import Superset, running_superset
+from recording import Relay, recorded
+
+ANALYSTS = ("ana", "bob")
+
+
+@pytest.fixture(scope="session")
+def hospital() -> Iterator[Hospital]:
+    with served_hospital() as hospital:
+        yield hospital
+
+
+@pytest.fixture(scope="session")
+def relay(hospital: Hospital) -> Iterator[Relay]:
+    """Between Superset and dpsql; it tells what was sent."""
+    with recorded("127.0.0.1", hospital.server.port) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="session")
+def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Superset]:
+    with running_superset(tmp_path_factory.mktemp("superset"), ANALYSTS) as superset:
+        yield superset
+
+
+@pytest.fixture(scope="session")
+def admin(superset: Superset) -> User:
+    """Who registers databases. The analysts may use SQL Lab, beside making charts."""
+    admin = log_in(superset.address, "admin", superset.passwords["admin"])
+    roles = {one["name"]: one["id"] for one in admin.get("/api/v1/security/roles/")["result"]}
+    for user in admin.get("/api/v1/security/users/")["result"]:
+        if user["username"] in ANALYSTS:
+            admin.put(f"/api/v1/security/users/{user['id']}", {"roles": [roles["Alpha"], roles["sql_lab"]]})
+    return admin
+
+
+@pytest.fixture(scope="session")
+def ana(admin: User, superset: Superset) -> User:
+    return log_in(superset.address, "ana", superset.passwords["ana"])
+
+
+@pytest.fixture(scope="session")
+def bob(admin: User, superset: Superset) -> User:
+    return log_in(superset.address, "bob", superset.passwords["bob"])
+
+
+@pytest.fixture(scope="session")
+def database(admin: User, hospital: Hospital, relay: Relay) -> int:
+    """Registered by ana's own connection string."""
+    return register(admin, "hospital", hospital.address("ana", relay.port))
+
+
+@pytest.fixture(scope="session")
+def dataset(ana: User, database: int) -> int:
+    return made_dataset(ana, database)
+
+
+@pytest.fixture(scope="session")
+def shared(admin: User, hospital: Hospital, relay: Relay) -> int:
+    """Registered once for all by the service account, which asks for whoever is logged in: docs/superset.md."""
+    address = hospital.address("superset", relay.port, host="localhost")
+    return register(admin, "hospital for all", address, impersonate_user=True)
+
+
+@pytest.fixture(scope="session")
+def shared_dataset(admin: User, ana: User, shared: int) -> int:
+    return made_dataset(ana, shared)
+
+
+@pytest.fixture(scope="session")
+def pictures(request: pytest.FixtureRequest) -> Path:
+    """Where pictures stay to be looked at: build/, which git ignores."""
+    folder = Path(request.config.rootpath) / "build" / "superset"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def register(admin: User, name: str, address: str, **more: bool) -> int:
+    extra = {"cost_estimate_enabled": True}
+    form = {"database_name": name, "sqlalchemy_uri": address, "extra": json.dumps(extra), "expose_in_sqllab": True}
+    made: int = admin.post("/api/v1/database/", {**form, **more})["id"]
+    return made
+
+
+def made_dataset(user: User, database: int) -> int:
+    made: int = user.post("/api/v1/dataset/", {"database": database, "schema": "public", "table_name": "visits"})["id"]
+    return made
