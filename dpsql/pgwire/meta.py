@@ -130,9 +130,9 @@ def answer_notices(answer: Answer, charge: Charge, left: str | None) -> Iterator
 
 def error_notice(error: Exception, charge: Charge) -> str:
     """Of an error that is not one of ours nothing is told but the charge: its text may hold rows."""
-    span = getattr(error, "span", None) if isinstance(error, errors.Error) else None
-    kind = type(error).__name__ if isinstance(error, errors.Error) else "InternalError"
-    return _text({"charge": to_plain(charge), "error": kind, "span": to_plain(span)})
+    told = error if isinstance(error, errors.Error) else errors.InternalError("internal error")
+    known = {"error": type(told).__name__, "span": to_plain(told.span), "detail": told.detail}
+    return _text({"charge": to_plain(charge), **known})
 
 
 def progress_notice(delivered: int, releases: int) -> str:
@@ -153,6 +153,8 @@ class Told:
     error: str | None = None
     """The name of the error's class."""
     span: Span | None = None
+    detail: str | None = None
+    """The error's own, without the sentence on its charge that others are told in it."""
     bars: list[list[CellError | None]] = field(default_factory=list)
     """One for each row, with one for each column."""
     values: dict[tuple[int, int], Any] = field(default_factory=dict)
@@ -173,9 +175,10 @@ class Told:
             self.charge = from_plain(Charge, plain["charge"])
         if "error" in plain:
             self.error, self.span = str(plain["error"]), from_plain(_SPAN, plain["span"])
+            self.detail = from_plain(_WORDS, plain["detail"])
         if "columns" in plain:
             self.columns = from_plain(_COLUMNS, plain["columns"])
-            self.command, self.left = str(plain["command"]), plain["left"]
+            self.command, self.left = str(plain["command"]), from_plain(_WORDS, plain["left"])
             self.notices = tuple(str(one) for one in plain["notices"])
             self.receipts = from_plain(_RECEIPTS, plain["receipts"])
             self.bars = [[None] * len(self.columns) for _ in range(int(plain["rows"]))]
@@ -187,6 +190,7 @@ class Told:
 
 _PAIR: Any = tuple[int, int]
 _SPAN: Any = Span | None
+_WORDS: Any = str | None
 _COLUMNS: Any = tuple[tuple[str, Type | None, str], ...]
 _RECEIPTS: Any = tuple[tuple[str, int, str], ...]
 

@@ -36,17 +36,17 @@ _BY_CLASS: dict[str, type[Error]] = {
 
 def read_error(fields: Mapping[str, str], told: Told | None = None, before: int = 0) -> Error:
     """The error of an ErrorResponse; `before` is how many characters the client put in front of the statement."""
+    told = told or Told()
     state = fields.get("C", "XX000")
-    kind = _kind(state, None if told is None else told.error)
-    error = kind(
+    inside = fields.get("q")  # another text than the statement, such as a view's, which it points into
+    error = _kind(state, told.error)(
         fields.get("M", "the server tells of an error and not of which"),
-        detail=fields.get("D"),
+        detail=fields.get("D") if told.error is None else told.detail,
         hint=fields.get("H"),
-        span=_span(fields.get("P", ""), None if told is None else told.span, before),
+        span=_span(fields.get("p" if inside else "P", ""), told.span, 0 if inside else before),
         sqlstate=state,
     )
-    if told is not None:
-        error.charge = told.charge
+    error.charge, error.statement = told.charge, inside
     return error
 
 
@@ -58,12 +58,12 @@ def _kind(state: str, name: str | None) -> type[Error]:
 
 
 def _span(position: str, told: Span | None, before: int) -> Span | None:
-    """`told` is the server's own, and wider than one character; it counts where it begins where the position is."""
+    """`told` is the server's own, of as many characters; where it begins, the position says."""
     if not (position.isascii() and position.isdigit() and len(position) < 10):
         return None
-    start = int(position) - 1
-    end = told.end if told is not None and told.start == start else start + 1
-    return None if start < before else Span(start - before, end - before)
+    start = int(position) - 1 - before
+    length = 1 if told is None else told.end - told.start
+    return None if start < 0 else Span(start, start + length)
 
 
 def lost(under_way: bool) -> errors.OperationalError:
