@@ -1,4 +1,4 @@
-"""The demo's hospital behind `dpsql serve`, with a service account for Superset, and what analysts are told beside it."""
+"""The demo's hospital behind `dpsql serve`, with a service account for Superset."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 DRAWN = "[data-test='slice-container'], .slice_container"
 
 
-def start(folder):
+def start(chromium, driver, folder):
     options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
+    options.binary_location = chromium
     for flag in (*FLAGS, f"--user-data-dir={folder}/chromium"):
         options.add_argument(flag)
-    return webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
+    return webdriver.Chrome(options, webdriver.ChromeService(driver))
 
 
 def log_in(browser, address, user, password):
@@ -52,7 +52,7 @@ def wait_for_charts(browser, charts):
 
 def main():
     asked = json.load(sys.stdin)
-    browser = start(asked["folder"])
+    browser = start(asked["chromium"], asked["driver"], asked["folder"])
     try:
         log_in(browser, asked["address"], asked["user"], asked["password"])
         browser.get(asked["address"] + asked["path"])

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from support.needed import missing
+from support.needed import missing, program
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parents[2] / ".venv-superset" / "bin"
@@ -104,7 +104,8 @@ def wait_for(superset: Superset, server: subprocess.Popen[bytes], seconds: float
 
 def take_picture(superset: Superset, user: str, path: str, png: Path, charts: int) -> dict[str, object]:
     """Log in as a person does, in Chromium; what the page says is told, and what it looks like goes to `png`."""
-    asked = {"address": superset.address, "user": user, "password": superset.passwords[user],
+    browser = {"chromium": program("chromium"), "driver": program("chromedriver")}
+    asked = {**browser, "address": superset.address, "user": user, "password": superset.passwords[user],
              "path": path, "png": str(png), "charts": charts, "folder": str(superset.folder)}  # fmt: skip
     done = subprocess.run([ENVIRONMENT / "python", HERE / "picture.py"], input=json.dumps(asked), text=True,
                           env=surroundings(superset.folder), cwd=superset.folder, capture_output=True)  # fmt: skip
