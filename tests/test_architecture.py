@@ -85,7 +85,7 @@ EDGES: dict[str, set[str]] = {
     "logins": {"passwords", "schema"},
     "pgwire": {"dataset", "logins", "passwords", "session", "catalog"},
     "sqlalchemy": {"dbapi", "session"},
-    "cli": {"dbapi", "display", "owner", "repl", "verify"},
+    "cli": {"dbapi", "display", "owner", "pgwire", "repl", "verify"},
     "repl": {"dbapi", "display", "session"},
     "__init__": {"session", "dbapi"},
     "__main__": {"cli"},

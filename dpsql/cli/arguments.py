@@ -17,6 +17,7 @@ from dpsql.cli.options import (
     add_user,
     command,
 )
+from dpsql.cli.serve_arguments import add_serve
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -50,6 +51,7 @@ def build_parser() -> Parser:
     _add_repl(commands)
     _add_query(commands)
     _add_explain(commands)
+    add_serve(commands)
     owners.add_all(commands)
     _add_verify(commands)
     _add_demo(commands)

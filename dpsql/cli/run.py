@@ -20,6 +20,7 @@ _COMMANDS = {
     "repl": "dpsql.repl.run",
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
+    "serve": "dpsql.cli.serve",
     "init": "dpsql.cli.init",
     "check": "dpsql.cli.check",
     "budget": "dpsql.cli.budget",

@@ -108,13 +108,13 @@ class Link(asyncio.Protocol):
             await self._more()
         return self._data[0]
 
-    async def read(self) -> bytes:
-        """What has come, at least a byte."""
+    async def read(self, most: int = HIGH) -> bytes:
+        """What has come: at least a byte, and no more than `most`."""
         while not self._data:
             await self._more()
-        data = bytes(self._data)
-        self._data.clear()
-        if self._paused:
+        data = bytes(self._data[:most])
+        del self._data[:most]
+        if self._paused and len(self._data) <= HIGH:
             self._paused = False
             self._transport.resume_reading()
         return data
@@ -141,7 +141,7 @@ class Link(asyncio.Protocol):
         if self.tls is not None and (out := self.tls.outgoing()):
             self._transport.write(out)
 
-    async def drain(self, seconds: float) -> None:
+    async def drain(self, seconds: float | None) -> None:
         """Until the client has read nearly all; who has not after so many seconds is let go."""
         if not self._writable.is_set():
             try:

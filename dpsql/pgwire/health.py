@@ -1,0 +1,127 @@
+"""`/health` and `/metrics` on a port of their own: as much of HTTP as a probe and Prometheus need.
+
+Law: budgets are told only to who brings the owner's token; without a token file, to nobody. A request is one line and
+some headers, bounded in size and time, and each connection has one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import stat
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql.errors import OperationalError
+from dpsql.private_files import require_private
+
+LONGEST = 8 * 1024
+"""Bytes of a request."""
+SECONDS = 5.0
+MOST = 32
+"""Requests at once."""
+_SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Response:
+    status: str
+    body: str
+    kind: str = "text/plain; charset=utf-8"
+    more: tuple[str, ...] = ()
+
+
+Page = Callable[[bool], Awaitable[Response]]
+"""Given whether the owner asks."""
+
+
+class Health:
+    """`pages` by path; `token` is the owner's."""
+
+    def __init__(self, pages: dict[str, Page], token: str | None) -> None:
+        self._pages, self._token = pages, token
+        self._open = 0
+
+    async def start(self, host: str, port: int) -> asyncio.Server:
+        return await asyncio.start_server(self._asked, host, port, limit=LONGEST)
+
+    async def _asked(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            if self._open > MOST:
+                return
+            async with asyncio.timeout(SECONDS):
+                response = await self._answer(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(_bytes(response))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, OSError):
+            pass  # nobody to tell, or no HTTP
+        finally:
+            self._open -= 1
+            writer.close()
+
+    async def _answer(self, request: bytes) -> Response:
+        lines = request.decode("latin-1").split("\r\n")
+        method, _, rest = lines[0].partition(" ")
+        page = self._pages.get(rest.partition(" ")[0].partition("?")[0])
+        if method not in ("GET", "HEAD"):
+            return Response("405 Method Not Allowed", "", more=("Allow: GET, HEAD",))
+        if page is None:
+            return Response("404 Not Found", "there are /health and /metrics\n")
+        given = _bearer(lines[1:])
+        if given is not None and not self._is_owner(given):
+            return Response("401 Unauthorized", "", more=("WWW-Authenticate: Bearer",))
+        response = await page(given is not None)
+        return response if method == "GET" else Response(response.status, "", response.kind)
+
+    def _is_owner(self, given: str) -> bool:
+        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+
+
+def read_token(path: Path) -> str:
+    """The owner's token, of a file that is hers alone."""
+    try:
+        require_private(path, "the token file")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OperationalError(f'the token file "{path}" is no file')
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise OperationalError(f'the token file "{path}" cannot be read') from None
+    if len(token) < _SHORTEST_TOKEN:
+        raise OperationalError(
+            f'the token in "{path}" is too short', hint="Write for example: openssl rand -hex 32 > token"
+        )
+    return token
+
+
+def health_response(well: bool, databases: dict[str, str]) -> Response:
+    body = json.dumps({"status": "ok" if well else "not ok", "databases": databases}) + "\n"
+    return Response("200 OK" if well else "503 Service Unavailable", body, "application/json")
+
+
+def metrics_response(text: str) -> Response:
+    return Response("200 OK", text, "text/plain; version=0.0.4; charset=utf-8")
+
+
+def _bearer(headers: list[str]) -> str | None:
+    for line in headers:
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "authorization":
+            kind, _, token = value.strip().partition(" ")
+            return token.strip() if kind.lower() == "bearer" else ""
+    return None
+
+
+def _bytes(response: Response) -> bytes:
+    body = response.body.encode()
+    head = (
+        f"HTTP/1.1 {response.status}",
+        f"Content-Type: {response.kind}",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        "Cache-Control: no-store",
+        *response.more,
+    )
+    return "\r\n".join((*head, "", "")).encode("latin-1") + body

@@ -1,0 +1,144 @@
+"""A session behind a conversation, watched: what became of each statement is counted and told to the owner's log.
+
+Law: what is told is the kind of a statement, what it was charged, and how it ended: no text, value or row of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
+from dpsql.figures import NOTHING
+from dpsql.pgwire import meta
+from dpsql.pgwire.answering import Prepared
+from dpsql.pgwire.conversation import Conversation
+from dpsql.pgwire.databases import Served
+from dpsql.pgwire.messages import Message
+from dpsql.session import Answer, Charge, Parameter, Session, Ticket
+from dpsql.types import Type
+
+
+@dataclass(frozen=True)
+class Told:
+    """`outcome` is one of `metrics.OUTCOMES`; `kind` the word of a command tag, where it came to one."""
+
+    kind: str | None
+    outcome: str
+    sqlstate: str | None
+    charge: Charge
+    seconds: float
+
+
+Tell = Callable[[Told], None]
+
+
+class Watched:
+    """The session, whose `execute` is told of."""
+
+    def __init__(self, session: Session, tell: Tell) -> None:
+        self._session, self._tell = session, tell
+        self.cancel_next = False
+        """Whether a cancel has come before the statement had its turn: it is not begun then, and nothing is charged."""
+
+    @property
+    def user(self) -> str | None:
+        return self._session.user
+
+    @property
+    def database(self) -> str:
+        return self._session.database
+
+    @property
+    def charged(self) -> Charge:
+        return self._session.charged
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._session.in_transaction
+
+    @property
+    def variables(self) -> Sequence[tuple[str, str]]:
+        return self._session.variables
+
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, str] | None = None,
+        ticket: Ticket | None = None,
+    ) -> Answer:
+        """Those without a ticket are no statements of the client's: they begin and end transactions around hers."""
+        if ticket is None:
+            return self._session.execute(sql, parameters, settings=settings)
+        if self.cancel_next:
+            self._session.cancel(ticket)
+        began, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NOTHING
+        try:
+            answer = self._session.execute(sql, parameters, settings=settings, ticket=ticket)
+            charge = self._session.charged
+            kind, outcome = answer.command, "released" if charge else "free"
+            return answer
+        except Error as error:
+            outcome, sqlstate, charge = outcome_of(error), error.sqlstate, error.charge
+            raise
+        finally:
+            self._tell(Told(kind, outcome, sqlstate, charge, monotonic() - began))
+
+    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Prepared:
+        return self._session.prepare(sql, types)
+
+    def cancel(self, ticket: Ticket | None = None) -> None:
+        self._session.cancel(ticket)
+
+    def left_text(self) -> str | None:
+        return self._session.left_text()
+
+
+def outcome_of(error: Error) -> str:
+    match error:
+        case QueryCanceled():
+            return "canceled"
+        case EngineFailed() | InternalError():
+            return "failed"
+        case _:
+            return "refused"
+
+
+class Talk:
+    """One client's session and her conversation with it."""
+
+    def __init__(self, session: Session, tell: Tell, bug: Callable[[BaseException], None], structured: bool) -> None:
+        self._watched = Watched(session, tell)
+        self._conversation = Conversation(self._watched, structured=structured, log=bug)
+
+    def greeting(self) -> bytes:
+        return self._conversation.greeting()
+
+    def answer(self, message: Message) -> Iterator[bytes]:
+        return self._conversation.answer(message)
+
+    def cancel(self, waiting: bool) -> None:
+        """From any thread. `waiting`: what the client has sent last has not had its turn."""
+        if waiting:
+            self._watched.cancel_next = True
+        else:
+            self._conversation.cancel()
+
+    def turn_is_over(self) -> None:
+        self._watched.cancel_next = False
+
+
+def open_talk(
+    served: Served,
+    user: str,
+    settings: Mapping[str, str],
+    parameters: Mapping[str, str],
+    tell: Tell,
+    bug: Callable[[BaseException], None],
+) -> Talk:
+    """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
+    session = Session(served.dataset, user, opened_with=settings)
+    return Talk(session, tell, bug, parameters.get(meta.PARAMETER, "").lower() == "on")

@@ -1,0 +1,114 @@
+"""Failed logins cost time, by name and by address, and nothing grows without bound."""
+
+from __future__ import annotations
+
+from dpsql.pgwire import failures as module
+from dpsql.pgwire.failures import FORGOTTEN, FREE, LONGEST_OF_ADDRESS, LONGEST_OF_USER, MOST, PATIENCE, Failures
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def tried(failures: Failures, clock: Clock, user: str, address: str, times: int) -> list[float | None]:
+    """Wrong passwords one after the other, each after its wait."""
+    waits = []
+    for _ in range(times):
+        wait = failures.wait(user, address)
+        waits.append(wait)
+        if wait is not None:
+            clock.now += wait
+            failures.failed(user, address)
+    return waits
+
+
+def test_who_mistypes_does_not_wait() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    assert tried(failures, clock, "ana", "192.0.2.1", FREE) == [0.0] * FREE
+
+
+def test_waits_grow_and_have_an_end() -> None:
+    clock = Clock()
+    waits = tried(Failures(clock), clock, "ana", "192.0.2.1", 40)
+    known = [one for one in waits if one is not None]
+    assert len(known) == 40 and known[-1] == LONGEST_OF_ADDRESS and known == sorted(known)
+    assert clock.now > 200, "forty guesses take minutes"
+
+
+def test_many_at_once_are_no_faster_than_one_after_the_other() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    tried(failures, clock, "ana", "192.0.2.1", FREE + 6)
+    waits = [failures.wait("ana", "192.0.2.1") for _ in range(50)]
+    let = [one for one in waits if one is not None]
+    assert None in waits and len(let) <= PATIENCE / LONGEST_OF_ADDRESS + 2
+    assert all(later - earlier >= LONGEST_OF_ADDRESS for earlier, later in zip(let, let[1:], strict=False))
+
+
+def test_a_name_that_is_tried_from_many_addresses_waits_too() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    for number in range(20):
+        tried(failures, clock, "ana", f"192.0.2.{number}", 1)
+    assert [failures.wait("ana", f"198.51.100.{number}") for number in (1, 2)] == [LONGEST_OF_USER, 2 * LONGEST_OF_USER]
+    assert failures.wait("bob", "198.51.100.2") == 0.0
+
+
+def test_who_has_logged_in_from_there_does_not_wait_for_others() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    failures.succeeded("ana", "198.51.100.1")
+    for number in range(40):
+        failures.wait("ana", f"192.0.2.{number}")
+        failures.failed("ana", f"192.0.2.{number}")
+    assert [failures.wait("ana", "198.51.100.1") for _ in range(3)] == [0.0, 0.0, 0.0]
+    failures.failed("ana", "198.51.100.1")
+    assert failures.wait("ana", "198.51.100.1") != 0.0, "a failure from there ends it"
+
+
+def test_a_success_does_not_free_the_name_for_others() -> None:
+    """Who has one account must not reset the count of another's, nor of her own name at other addresses."""
+    clock = Clock()
+    failures = Failures(clock)
+    for number in range(30):
+        failures.failed("ana", f"192.0.2.{number}")
+    failures.succeeded("mallory", "192.0.2.1")
+    failures.wait("ana", "192.0.2.200")
+    assert failures.wait("ana", "192.0.2.201") == LONGEST_OF_USER
+
+
+def test_failures_are_forgotten() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    tried(failures, clock, "ana", "192.0.2.1", 20)
+    clock.now += FORGOTTEN + 1
+    assert failures.wait("ana", "192.0.2.1") == 0.0 == failures.wait("ana", "192.0.2.1")
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    tried(failures, clock, "ana", "192.0.2.1", 20)
+    for number in range(3 * MOST):
+        failures.failed(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
+        failures.succeeded(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
+    assert len(failures) <= 3 * MOST
+
+
+def test_addresses_of_one_network_of_ipv6_count_as_one() -> None:
+    clock = Clock()
+    failures = Failures(clock)
+    for number in range(20):
+        failures.failed(f"user{number}", f"2001:db8::{number:x}")
+    failures.wait("x", "2001:db8::ffff")
+    assert failures.wait("y", "2001:db8::fffe") == LONGEST_OF_ADDRESS
+    assert failures.wait("z", "2001:db8:0:1::1") == 0.0
+
+
+def test_no_figure_depends_on_who_is_known() -> None:
+    """By construction: nothing of a schema is in reach."""
+    assert not {name for name in vars(module) if "login" in name.lower() or "schema" in name.lower()}

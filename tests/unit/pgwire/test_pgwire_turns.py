@@ -1,0 +1,97 @@
+"""Threads are shared: none takes all, and who waits is served in a fair order."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dpsql.pgwire.turns import Turns
+
+
+def greedy(turns: Turns, account: str) -> int:
+    count = 0
+    while turns.take_now(account):
+        count += 1
+    return count
+
+
+def test_an_account_takes_half_of_what_others_leave() -> None:
+    turns = Turns(64)
+    assert [greedy(turns, name) for name in "abcdefgh"] == [32, 16, 8, 4, 2, 1, 1, 0]
+
+
+@pytest.mark.parametrize("places", [1, 2, 3, 5, 64])
+def test_one_alone_can_always_run_and_two_share(places: int) -> None:
+    turns = Turns(places)
+    first = greedy(turns, "a")
+    assert first == (places + 1) // 2
+    assert places == 1 or greedy(turns, "b") >= 1
+    assert turns.taken <= places
+
+
+def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled() -> None:
+    async def main() -> list[str]:
+        turns, order = Turns(4), list[str]()
+        gate = asyncio.Event()
+
+        async def work(name: str) -> None:
+            async with turns.turn(name[0]):
+                order.append(name)
+                await gate.wait()
+
+        hogs = [asyncio.create_task(work(f"a{number}")) for number in range(10)]
+        await asyncio.sleep(0)
+        other = asyncio.create_task(work("b0"))
+        await asyncio.sleep(0.01)
+        assert "b0" in order and [one for one in order if one[0] == "a"] == ["a0", "a1"], order
+        gate.set()
+        await asyncio.gather(*hogs, other)
+        assert turns.taken == turns.waiting == 0 and not turns.held
+        return order
+
+    order = asyncio.run(main())
+    assert [one for one in order if one[0] == "a"] == [f"a{number}" for number in range(10)]
+
+
+def test_the_next_turn_goes_to_whose_account_holds_the_fewest() -> None:
+    async def main() -> list[str]:
+        turns, order = Turns(2), list[str]()
+        assert turns.take_now("a") and turns.take_now("b")
+
+        async def work(name: str) -> None:
+            async with turns.turn(name[0]):
+                order.append(name)
+
+        tasks = []
+        for name in ("a1", "a2", "a3", "c1"):
+            tasks.append(asyncio.create_task(work(name)))
+            await asyncio.sleep(0)
+        turns.leave("b")
+        await asyncio.sleep(0.01)
+        turns.leave("a")
+        await asyncio.gather(*tasks)
+        return order
+
+    assert asyncio.run(main())[0] == "c1"
+
+
+def test_who_leaves_while_waiting_takes_no_place_along() -> None:
+    async def main() -> None:
+        turns = Turns(1)
+        assert turns.take_now("a")
+
+        async def work() -> None:
+            async with turns.turn("b"):
+                pass
+
+        waiting = [asyncio.create_task(work()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        turns.leave("a")  # the turn goes to the second, which is canceled before it runs
+        waiting[1].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert turns.taken == 0 and turns.waiting == 0 and turns.take_now("c")
+
+    asyncio.run(main())
