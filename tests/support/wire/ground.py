@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -104,16 +103,3 @@ def fill_postgres(url: str, folder: Path) -> None:
         db.execute("SET TimeZone = 'UTC'")
         for statement in (*TABLES, *ROWS, *COMMENTS, VIEW):
             db.execute(statement)
-
-
-def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate that is its own authority, for localhost and 127.0.0.1, and its key."""
-    certificate, key = folder / "server.crt", folder / "server.key"
-    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", names, "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    key.chmod(0o600)
-    return certificate, key

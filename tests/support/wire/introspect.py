@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from support.wire.ground import Place
+from support.wire.odbc import UNICODE, odbc_connect
 
 
 def sqlalchemy_inspector(place: Place, driver: str) -> dict[str, Any]:
@@ -133,27 +134,31 @@ def pgcli_completion(place: Place) -> dict[str, Any]:
     from pgcli.pgexecute import PGExecute
 
     one = PGExecute(place.database, place.user, place.password, place.host, place.port)
-    return {
-        "schemata": sorted(one.schemata()),
-        "tables": sorted(one.tables()),
-        "views": list(one.views()),
-        "table_columns": sorted(tuple(row)[:4] for row in one.table_columns()),
-        "view_columns": sorted(tuple(row)[:4] for row in one.view_columns()),
-        "foreignkeys": [tuple(row) for row in one.foreignkeys()],
-        "databases": one.databases(),
-        "full_databases": [name[0] for name in (one.full_databases() or [])],
-        "functions": "count" in {row.func_name for row in one.functions()},
-        "datatypes": sorted({tuple(row)[1] for row in one.datatypes()} & {"wards", "int4", "uuid", "text"}),
-        "socket": bool(one.get_socket_directory),
-        "superuser": one.superuser,
-        "pid": one.pid > 0,
-        "search_path": one.search_path(),
-        "is_protocol_error": one.is_connection_closed if hasattr(one, "is_connection_closed") else None,
-        "view": one.view_definition("planned_visits") if hasattr(one, "view_definition") else "",
-    }
+
+    def own(rows: Any) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row)[:4] for row in rows if row[0] == "public")
+
+    try:
+        return {
+            "schemata": sorted({"public", "pg_catalog", "information_schema"} & set(one.schemata())),
+            "tables": own(one.tables()),
+            "views": own(one.views()),
+            "table_columns": own(one.table_columns()),
+            "view_columns": own(one.view_columns()),
+            "foreignkeys": [tuple(row) for row in one.foreignkeys()],
+            "databases": place.database in one.databases(),
+            "functions": {"count", "sum", "date_trunc"} <= {row.func_name for row in one.functions()},
+            "datatypes": own(one.datatypes()),
+            "superuser": one.superuser,
+            "pid": one.pid > 0,
+            "search_path": one.search_path(),
+            "view": "FROM visits" in one.view_definition("planned_visits"),
+        }
+    finally:
+        one.conn.close()
 
 
-def odbc_catalog(place: Place, driver: str = "PostgreSQL Unicode") -> dict[str, Any]:
+def odbc_catalog(place: Place, driver: str = UNICODE) -> dict[str, Any]:
     import pyodbc
 
     with odbc_connect(place, driver) as connection:
@@ -186,20 +191,3 @@ def odbc_catalog(place: Place, driver: str = "PostgreSQL Unicode") -> dict[str, 
         }
         cursor.close()
         return told
-
-
-def odbc_connect(place: Place, driver: str = "PostgreSQL Unicode", **options: str) -> Any:
-    import pyodbc
-
-    connection = pyodbc.connect(odbc_string(place, driver, **options))
-    if driver.endswith("ANSI"):  # it knows bytes only; which bytes, the client says
-        for kind in (pyodbc.SQL_CHAR, pyodbc.SQL_WCHAR):
-            connection.setdecoding(kind, encoding="utf-8", ctype=pyodbc.SQL_CHAR)
-        connection.setencoding(encoding="utf-8", ctype=pyodbc.SQL_CHAR)
-    return connection
-
-
-def odbc_string(place: Place, driver: str = "PostgreSQL Unicode", **options: str) -> str:
-    given = {"Driver": f"{{{driver}}}", "Servername": place.host, "Port": str(place.port), "Database": place.database,
-             "UID": place.user, "PWD": f"{{{place.password}}}", **options}  # fmt: skip
-    return ";".join(f"{name}={value}" for name, value in given.items())

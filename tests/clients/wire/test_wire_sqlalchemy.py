@@ -1,0 +1,43 @@
+"""SQLAlchemy's dialects of PostgreSQL, its inspector, and pandas: the same is seen on PostgreSQL and on dpsql."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.wire import alchemy, introspect
+from support.wire.compare import differences
+from support.wire.ground import Place
+
+each = pytest.mark.parametrize("driver", alchemy.DRIVERS)
+
+
+@each
+@pytest.mark.parametrize("ask", alchemy.ASKS, ids=lambda ask: ask.__name__)
+def test_statements(driver: str, ask: Callable[[Any], Any], reference: Place, served: Place) -> None:
+    due = alchemy.asked(reference, driver, ask)
+    assert differences(due, alchemy.asked(served, driver, ask)) == []
+
+
+@each
+def test_aggregates_of_private_rows(driver: str, reference: Place, served: Place) -> None:
+    due = alchemy.asked(reference, driver, alchemy.private_rows)
+    assert differences(due, alchemy.asked(served, driver, alchemy.private_rows), noisy=True) == []
+
+
+@each
+def test_the_inspector(driver: str, reference: Place, served: Place) -> None:
+    due = introspect.sqlalchemy_inspector(reference, driver)
+    assert differences(due, introspect.sqlalchemy_inspector(served, driver)) == []
+
+
+def test_pandas_reads_a_public_table(reference: Place, served: Place) -> None:
+    assert introspect.pandas_tables(served) == introspect.pandas_tables(reference)
+
+
+def test_a_pool_that_asks_first_whether_a_connection_lives(served: Place) -> None:
+    def ask(connection: Any) -> Any:
+        return connection.exec_driver_sql("SELECT 1").scalar()
+
+    assert alchemy.asked(served, "psycopg2", ask, pool_pre_ping=True) == 1

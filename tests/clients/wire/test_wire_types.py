@@ -1,0 +1,16 @@
+"""How psycopg and asyncpg learn of types, and pgcli of names: by questions to the catalog, answered as PostgreSQL's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.wire import introspect
+from support.wire.compare import differences
+from support.wire.ground import Place
+
+
+@pytest.mark.parametrize("ask", (introspect.psycopg_types, introspect.asyncpg_types, introspect.pgcli_completion))
+def test_dpsql_is_seen_as_postgresql_is(ask: Callable[[Place], Any], reference: Place, served: Place) -> None:
+    assert differences(ask(reference), ask(served)) == []
