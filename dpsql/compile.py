@@ -20,6 +20,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, ReleaseStep, TableStep
 from dpsql.derive.describe import describe
 from dpsql.errors import Error, LimitExceeded
+from dpsql.free import LISTED, made_up, needed
 from dpsql.plan.expr import And, IsNull, Not, Or
 from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
@@ -39,6 +40,7 @@ from dpsql.sql.holes import hole_domain
 from dpsql.sql.parameters import Parameter, is_null
 from dpsql.sql.parse import read_query
 from dpsql.sql.post import render_post, tables_read
+from dpsql.sql.previews import NOTICE as MADE_UP
 from dpsql.sql.render import holes_read, render
 from dpsql.sql.render_rows import render_rows
 from dpsql.sql.slips import refuse_slips
@@ -86,7 +88,7 @@ def compile_query(
         if not any(map(is_null, parameters)):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
-        parts = split(parsed.query, resolved.schema, now, who)
+        parts = split(parsed.query, resolved.schema, now, who, settings.ranges)
         return _Compiler(resolved, settings, who, aims).compile(sql, parts)
     except Error as error:
         error.statement = sql
@@ -121,18 +123,27 @@ class _Compiler:
         drafts: list[_Draft] = []
         tables: list[TableStep] = []
         self.reads.update((read.name, read) for read in parts.reads)
-        for release in parts.releases:
-            tables.append(self._draft(release, drafts, tables))
+        tables += made_up(parts, self.resolved.schema)
+        free = needed(parts, self.resolved, self._policy)
+        releases = [release for release in parts.releases if release.name in free]
+        for release in releases:
+            stands = free[release.name]
+            if stands is None:
+                tables.append(self._draft(release, drafts, tables))
+            elif isinstance(stands, TableStep):
+                tables.append(stands)
         selects = tuple(d.rewritten is not None and d.rewritten.gather.selection is not None for d in drafts)
         settings = self._accurate(drafts, tables, parts.errors, selects)
         each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
         steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
         notices += self.notices
-        notices += [notice for release in parts.releases for notice in release.notices]
+        notices += [notice for release in releases for notice in release.notices]
+        notices += [MADE_UP] * bool(parts.made_up)
+        notices += [LISTED] * any(free[release.name] is not None and release.aggregate.keys for release in releases)
         return Compiled(
             statement=sql,
-            reads=tuple(self._read(read) for read in parts.reads),
+            reads=(*map(self._read, parts.reads), *(one for one in free.values() if isinstance(one, PublicStep))),
             steps=steps,
             tables=tuple(tables),
             post_sql=render_post(parts.post),

@@ -46,6 +46,14 @@ class PublicStep:
 
 
 @dataclass(frozen=True)
+class Known:
+    """Rows that follow from the schema and the statement alone: neither data nor noise is in them."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True)
 class Chosen:
     """The bins of a step, one for each fraction asked, read as values."""
 
@@ -73,13 +81,14 @@ class Answered:
 class TableStep:
     """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups.
 
-    `step` is None where there is one group and nothing linear is asked of it.
+    `step` is None where there is one group and nothing linear is asked of it; or where its rows are `known`.
     """
 
     name: str
     step: int | None
     columns: tuple[ReleaseColumn, ...]
     measures: tuple[Answered, ...]
+    known: Known | None = None
 
     @property
     def steps(self) -> frozenset[int]:

@@ -12,9 +12,10 @@ from dpsql.calibrate import Noise
 from dpsql.errors import Error, InvalidParameter, Unsupported
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
 from dpsql.sql.options import Option
+from dpsql.sql.ranges import Ranges
 
 NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
-         "max_error", "max_relative_error", "confidence")  # fmt: skip
+         "max_error", "max_relative_error", "confidence", "ranges")  # fmt: skip
 OPTIONS = {
     "epsilon": "epsilon",
     "delta": "delta",
@@ -43,6 +44,7 @@ class Settings:
     max_error: Fraction | None = None  # of each answer: epsilon is then the least that keeps it
     max_relative_error: Fraction | None = None  # as a part of each answer: epsilon is that of a pilot
     confidence: Fraction = Fraction(19, 20)
+    ranges: Ranges = Ranges.DECLARED  # of which columns MIN and MAX are declared bounds
 
     @property
     def aiming(self) -> bool:
@@ -90,6 +92,8 @@ def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -
             return replace(settings, statement=_aiming(statement, name, value))
         case "confidence":
             return replace(settings, statement=replace(statement, confidence=_confidence(value)))
+        case "ranges":
+            return replace(settings, statement=replace(statement, ranges=_ranges(value)))
         case _:
             raise unknown(name)
 
@@ -140,6 +144,8 @@ def show(settings: SessionSettings, name: str) -> str:
             return "none" if statement.max_relative_error is None else _number_text(statement.max_relative_error)
         case "confidence":
             return _number_text(statement.confidence)
+        case "ranges":
+            return statement.ranges.value
         case _:
             raise unknown(name)
 
@@ -261,6 +267,13 @@ def _noise(value: str) -> Noise | None:
         return Noise(word)
     except ValueError:
         raise InvalidParameter(f'noise must be laplace, gaussian or auto, not "{value}"') from None
+
+
+def _ranges(value: str) -> Ranges:
+    try:
+        return Ranges(value.strip("'\"").lower())
+    except ValueError:
+        raise InvalidParameter(f'ranges must be declared, all or release, not "{value}"') from None
 
 
 def _switch(name: str, value: str) -> bool:

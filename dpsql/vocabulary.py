@@ -105,6 +105,7 @@ _CHOICES = {
     "epsilon": ("0.1", "0.5", "1"),
     "delta": ("0", "1e-9"),
     "confidence": ("0.9", "0.95", "0.99"),
+    "ranges": ("declared", "all", "release"),
 }
 
 

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpsql.functions import regex
-from dpsql.functions.record import Domains, Fit, Form, Function, Types, literal_of, quoted, text_of, whole_of
+from dpsql.functions.record import (
+    Domains,
+    Fit,
+    Form,
+    Function,
+    NotWorkedOut,
+    Types,
+    Value,
+    literal_of,
+    quoted,
+    text_of,
+    whole_of,
+)
 from dpsql.functions.rules import nullable
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import Domain
@@ -66,6 +78,49 @@ def _ends_with_escape(pattern: str, escape: str) -> bool:
             at += 1
         at += 1
     return False
+
+
+def _like(call: Call, args: list[Value]) -> Value:
+    """As every engine does: of ASCII only, since engines differ in what one character is and in its cases."""
+    if None in args:
+        return None
+    text, pattern = str(args[0]), str(args[1])
+    if not (text.isascii() and pattern.isascii()):
+        raise NotWorkedOut
+    if call.function == "ilike":
+        text, pattern = text.lower(), pattern.lower()
+    return _matches(text, _pattern(pattern, str(args[2]) if len(args) == 3 else ""))
+
+
+def _pattern(pattern: str, escape: str) -> list[str]:
+    """The characters that are to be met, one each; `%` and `_` that stand for others are doubled."""
+    parts, at = [], 0
+    while at < len(pattern):
+        if pattern[at] == escape:
+            at += 1
+            parts.append(pattern[at])
+        else:
+            parts.append(pattern[at] * 2 if pattern[at] in "%_" else pattern[at])
+        at += 1
+    return parts
+
+
+def _matches(text: str, parts: list[str]) -> bool:
+    """By the last `%` alone: what an earlier one could take, it can take too. So no pattern takes long."""
+    at = place = 0
+    many: tuple[int, int] | None = None  # where the last % stands, and how far it has reached
+    while at < len(text):
+        if place < len(parts) and parts[place] == "%%":
+            many = place, at
+            place += 1
+        elif place < len(parts) and parts[place] in ("__", text[at]):
+            at, place = at + 1, place + 1
+        elif many is not None:
+            many = many[0], many[1] + 1
+            place, at = many[0] + 1, many[1]
+        else:
+            return False
+    return all(part == "%%" for part in parts[place:])
 
 
 # --- regular expressions ---------------------------------------------------------------------------------------------
@@ -169,9 +224,9 @@ def _extract_domain(call: Call, args: Domains) -> Domain:
 
 PATTERNS = (
     Function("like", "ward LIKE 'a%'", _truth, _boolean_domain, _like_form("LIKE"), 2, 3, frozenset({1, 2}),
-             _check_like),
+             _check_like, _like),
     Function("ilike", "ward ILIKE 'a%'", _truth, _boolean_domain, _like_form("ILIKE"), 2, 3, frozenset({1, 2}),
-             _check_like),
+             _check_like, _like),
     Function("similar", "ward SIMILAR TO '(a|b)%'", _truth, _boolean_domain, _similar_form, 2, 3, frozenset({1, 2}),
              _check_regex),
     Function("regexp_like", "ward ~ '^a'", _truth, _boolean_domain, _like_regex, 2, 3, frozenset({1, 2}),

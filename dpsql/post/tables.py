@@ -75,10 +75,9 @@ def _spelled(column: ReleaseColumn, table: TableStep) -> Type | str:
 def _released(
     table: TableStep, steps: Sequence[ReleaseStep], releases: Mapping[int, Release], nonnegative: bool
 ) -> ReleasedTable:
-    groups: Sequence[Row] = ((),) if table.step is None else releases[table.step].keys
+    names, groups = _named_groups(table, steps, releases)
     if not table.columns:
         return ReleasedTable(table.name, _NO_COLUMNS, [list(range(len(groups)))])
-    names = [] if table.step is None else [key.name for key in steps[table.step].keys]
     found: dict[int, Estimates] = {}
 
     def estimates(place: int) -> Estimates:
@@ -100,6 +99,16 @@ def _released(
             parts = {"value": one.values, "stderr": one.stderr, "low": one.low, "high": one.high}
             values.append(parts[column.kind])
     return ReleasedTable(table.name, _columns(table), values)
+
+
+def _named_groups(
+    table: TableStep, steps: Sequence[ReleaseStep], releases: Mapping[int, Release]
+) -> tuple[list[str], Sequence[Row]]:
+    if table.known is not None:
+        return list(table.known.names), table.known.rows
+    if table.step is None:
+        return [], ((),)
+    return [key.name for key in steps[table.step].keys], releases[table.step].keys
 
 
 def _covariance(

@@ -92,28 +92,28 @@ def _typed(row: Values) -> tuple[tuple[str, Scalar | None], ...]:
 
 def _known_later(keys: list[Named], node: Rows) -> Expr | None:
     """What all rows meet of conditions that read holes and columns that are keys, said of the keys."""
-    said = _renamed(tuple(part for part in _with_holes(node) if columns_of(part)), tuple(keys))
+    with_holes = (part for part in met(node) if any(isinstance(e, HoleValue | InHole) for e in walk(part)))
+    said = _renamed(tuple(part for part in with_holes if columns_of(part)), tuple(keys))
     return conjunction(said) if said else None
 
 
-def _with_holes(node: Rows) -> tuple[Expr, ...]:
-    """Conditions with holes that every row of the relation meets, by the names of its columns."""
+def met(node: Rows) -> tuple[Expr, ...]:
+    """Conditions that every row of the relation meets, by the names of its columns."""
     match node:
         case Filter():
-            own = (p for p in conjuncts(node.condition) if any(isinstance(e, HoleValue | InHole) for e in walk(p)))
-            return (*_with_holes(node.input), *own)
+            return (*met(node.input), *conjuncts(node.condition))
         case Project():
-            return _renamed(_with_holes(node.input), node.columns)
+            return _renamed(met(node.input), node.columns)
         case PerUnit():
-            return _renamed(_with_holes(node.input), node.keys)
+            return _renamed(met(node.input), node.keys)
         case Join():
-            return _with_holes(node.left) + (_with_holes(node.right) if node.kind is JoinKind.INNER else ())
+            return met(node.left) + (met(node.right) if node.kind is JoinKind.INNER else ())
         case Mark():
-            return _with_holes(node.left)
+            return met(node.left)
         case UnitWindow():
-            return _with_holes(node.input)
+            return met(node.input)
         case SetOperation():
-            return _with_holes(node.left) if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT) else ()
+            return met(node.left) if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT) else ()
         case Expand() | Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
             return ()
         case _:

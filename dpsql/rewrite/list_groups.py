@@ -3,6 +3,7 @@
     GROUP BY sex  (values: [f, m, x])   →  listed f, m, x; rows whose sex is NULL are filtered out
     GROUP BY ward (no values)           →  not listed: partition selection
     GROUP BY wards.floor (public)       →  listed: what the public rows hold
+    WHERE sex ILIKE '%f%' GROUP BY sex  →  listed f: the values for which the condition is true
     ROLLUP (sex)                        →  listed f, m, x in set 0 and NULL in set 1
 """
 
@@ -15,19 +16,23 @@ from math import prod
 from dpsql.analysis.choices import MOST_LISTED as MOST_LISTED
 from dpsql.analysis.choices import few, key_choices
 from dpsql.analysis.domains import node_domains
+from dpsql.analysis.image import image
 from dpsql.analysis.narrow import Environment
 from dpsql.analysis.values import domain_of
-from dpsql.plan.expr import Call, Column, Expr, IsNull, Not, conjunction
+from dpsql.plan.expr import Call, Column, Expr, InList, IsNull, Not, conjunction
 from dpsql.plan.nodes import Aggregate, Factor, Listed, ListedRows
 from dpsql.plan.relations import SET, Field, Filter, Named, Rows, Scan, ScanColumn
-from dpsql.plan.walk import columns_of, map_rows
-from dpsql.rewrite.joint_keys import decided_by, listed_rows
+from dpsql.plan.walk import columns_of, map_rows, walk
+from dpsql.rewrite.joint_keys import decided_by, listed_rows, met
 from dpsql.rewrite.public_keys import PublicKeys, public_keys
-from dpsql.schema.domain import Scalar
+from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import BIGINT
 
 MOST_WORKED_OUT_TOGETHER = 100_000
 """Combinations of values that are looked at, of which some no row can have."""
+
+MOST_TRIED = 100_000
+"""Parts of a condition that are worked out, over all values that it is tried on."""
 
 MOST_CROSSED = 1_000
 """As MOST_LISTED, for the public part of a key whose other part is selected: every selected key is crossed with it."""
@@ -45,7 +50,7 @@ class Groups:
 
 
 def list_groups(aggregate: Aggregate) -> Groups:
-    env = node_domains(_as_declared(aggregate.input))
+    env = tried(node_domains(_as_declared(aggregate.input)), aggregate)
     choices = {key.name: key_choices(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
         return _list_sets(aggregate, choices)
@@ -63,6 +68,38 @@ def list_groups(aggregate: Aggregate) -> Groups:
         present = conjunction(tuple(Not(IsNull(key.expr)) for key in dropped))
         kept = replace(aggregate, input=Filter(aggregate.input, present))
     return Groups(kept, Listed(tuple(factors)), selected, _computed(dropped))
+
+
+def tried(env: Environment, aggregate: Aggregate) -> Environment:
+    """The domains without those values of a key's column for which a condition that all rows meet is not true.
+
+    Stability: a group that is taken off the list has no row that meets the condition, and would be empty.
+    """
+    result = dict(env)
+    asked = frozenset(name for key in aggregate.keys for name in columns_of(key.expr))
+    for part in met(aggregate.input):
+        names = columns_of(part)
+        name = next(iter(names), "")
+        if len(names) == 1 and name in asked and name in result:
+            result[name] = _for_which_true(part, name, result[name])
+    return result
+
+
+def _for_which_true(part: Expr, name: str, domain: Domain) -> Domain:
+    values = few(domain)
+    if values is None or len(values) * _size(part) > MOST_TRIED:
+        return domain
+    kept: list[Scalar | None] = []
+    for value in values:
+        truth = image(part, name, (value,))
+        if truth is None:  # not worked out
+            return domain
+        kept += [value] * (truth == (True,))
+    return replace(domain, values=tuple(v for v in kept if v is not None), nullable=None in kept)
+
+
+def _size(part: Expr) -> int:
+    return sum(len(inner.values) if isinstance(inner, InList) else 1 for inner in walk(part))
 
 
 def _sorted(

@@ -48,7 +48,8 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         analysts=accounts.read_analysts(root),
         groups=accounts.read_groups(root),
         tables=tuple(
-            _table(leaf.text, at, path.parent, engine, env) for leaf, at in there(root, "tables").entries()
+            _table(leaf.text, at, path.parent, engine, env, _preview(root, False))
+            for leaf, at in there(root, "tables").entries()
         ),
         views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
         limits=_limits(root.child("limits")),
@@ -119,19 +120,31 @@ def _limits(at: At | None) -> Limits:
     )
 
 
-def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str]) -> Table:
+def _preview(at: At, otherwise: bool) -> bool:
+    found = at.child("preview")
+    return otherwise if found is None else found.text == "dummy"
+
+
+def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str], preview: bool) -> Table:
     columns = tuple(read_column(leaf.text, child) for leaf, child in there(at, "columns").entries())
     unit = _unit(at, columns)
     if unit is None:
         _no_snap(there(at, "columns"))
+        _no_preview(at.child("preview"))
     return Table(
         name=name,
         source=read_source(at.child("source"), at, name, folder, engine, env),
         unit=unit,
         unique=_unique(at.child("unique"), columns),
         columns=columns,
+        preview=unit is not None and _preview(at, preview),
         description=read_description(at),
     )
+
+
+def _no_preview(at: At | None) -> None:
+    if at is not None:
+        raise at.error("must not stand in a public table", "Its rows may be seen: remove preview.", line=at.key_line)
 
 
 def _no_snap(columns: At) -> None:

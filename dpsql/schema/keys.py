@@ -246,6 +246,8 @@ _DESCRIPTION = Key("description", Text("a sentence or two", DESCRIPTION), "What 
                    "as a comment, and changes neither answers nor what they cost.", default="none",
                    hint="Write for example description: Stays on a ward, one row each.")  # fmt: skip
 
+_PREVIEW = Choice(("refuse", "dummy"))
+
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
 
 CSV_SOURCE = Record(
@@ -305,6 +307,8 @@ TABLE = Record(
             default="none", hint="Write for example unique: [visit_id], or unique: [[ward, day]]."),
         Key("columns", _COLUMNS, "The columns that may be asked for; others do not exist.", required=True,
             hint="Write for example columns: {patient_id: {type: bigint}}."),
+        Key("preview", _PREVIEW, "What a statement gets that asks for single rows of the table.",
+            default="that of the schema", hint="Write for example preview: dummy."),
         _DESCRIPTION,
     ),
     example="{unit: patient_id, columns: {patient_id: {type: bigint}}}",
@@ -344,6 +348,9 @@ SCHEMA = Record(
         Key("views", Names("view", Either((Text("a SELECT statement"), VIEW)), NAME, "a view's name: printable text "
             "without dots and double quotes"), "Named queries over the tables, which analysts read like tables.",
             default="none", hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
+        Key("preview", _PREVIEW, "What a statement gets that asks for single private rows, as BI tools preview a "
+            "table: an error (refuse), or rows that are made up from this schema and never from data (dummy).",
+            default="refuse", hint="Write for example preview: dummy."),
         _DESCRIPTION,
     ),
     example="dpsql: 1",

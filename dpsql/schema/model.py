@@ -166,6 +166,7 @@ class Table:
     unit: Unit | None  # None: public
     unique: tuple[tuple[str, ...], ...]
     columns: tuple[Column, ...]
+    preview: bool = field(default=False, repr=False)  # who asks for single rows gets made-up ones; no release has them
     description: str | None = _for_people()
 
     @property

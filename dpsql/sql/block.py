@@ -25,6 +25,7 @@ from dpsql.sql.group_bounds import UnitParts, has_group_bounds, refuse_sets
 from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
 from dpsql.sql.outputs import Output, folded, integer_division, is_all, output_name, type_of
+from dpsql.sql.ranges import DeclaredEnds
 from dpsql.sql.references import SET_KEY, References
 from dpsql.sql.sandboxed import check_function
 
@@ -59,7 +60,8 @@ class ReleaseBlock:
     """Collects keys and measures while it rewrites the block; columns get their names once all are known."""
 
     def __init__(
-        self, select: exp.Select, binder: Binder, name: str, sub_select: SubSelect, top: bool
+        self, select: exp.Select, binder: Binder, name: str, sub_select: SubSelect, top: bool,
+        ends: DeclaredEnds | None = None,
     ) -> None:
         only(select, *CLAUSES)
         self._select = select
@@ -70,6 +72,7 @@ class ReleaseBlock:
         self._sets: list[list[Expr]] = []
         self._written_keys: dict[str, Expr] = {}  # keys with sub-selects or windows in them, by their text
         self._items = self._expanded()
+        declared = [] if ends is None else ends.put_into(self._items, select, relation)
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
         self._parts = UnitParts(binder.namer) if has_group_bounds(select) else None
@@ -94,7 +97,7 @@ class ReleaseBlock:
             self.aggregate = self._parts.aggregate(relation.node, named, tuple(measures))
         else:
             self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
-        self.notices = relation.notices
+        self.notices = (*relation.notices, *declared)
 
     # --- keys --------------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,7 @@ class PublicRead:
 @dataclass
 class State:
     schema: Schema
+    preview: bool = False  # made-up rows stand in the place of every private table
     releases: dict[str, BoundRelease] = field(default_factory=dict)
     reads: dict[tuple[str, str], PublicRead] = field(default_factory=dict)
     scopes: dict[int, Ctes] = field(default_factory=dict)  # of each block over private rows, its owned CTEs
@@ -86,6 +87,7 @@ class State:
     grouped: dict[int, tuple[exp.Select, Grouped | None]] = field(default_factory=dict)  # those that read an outer row
     views: dict[str, Block] = field(default_factory=dict)
     kept_views: list[exp.CTE] = field(default_factory=list)
+    made_up: dict[str, str] = field(default_factory=dict)  # of a preview: private tables, and what stands for each
     names: int = 0
 
     def release_name(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
@@ -10,6 +12,7 @@ from dpsql.sql.blocks import RECURSIVE, Ownership
 from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import CLAUSES, span_of
 from dpsql.sql.parentheses import leaves
+from dpsql.types import Type
 
 
 def check_clauses(select: exp.Select) -> None:
@@ -39,6 +42,12 @@ def asks_types(select: exp.Select) -> bool:
     if isinstance(where.this, exp.Boolean):
         return not where.this.this
     return isinstance(where.this, exp.EQ) and _is_false(where.this)
+
+
+def types_only(columns: Iterable[tuple[str, Type]]) -> exp.Select:
+    """No row, with columns of these names and types."""
+    items = [exp.alias_(exp.cast(exp.Null(), str(type_)), name, quoted=True) for name, type_ in columns]
+    return exp.select(*items).where(exp.false())
 
 
 def _is_false(node: exp.EQ) -> bool:

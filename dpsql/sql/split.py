@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.catalog.find import find as find_catalog
-from dpsql.catalog.find import names as catalog_names
 from dpsql.catalog.find import place_of
 from dpsql.catalog.identity import Identity
-from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
-from dpsql.plan.relations import Field
+from dpsql.errors import InternalError, InvalidSyntax, UnknownTable, Unsupported
 from dpsql.schema.model import Schema
 from dpsql.sql.bind import Binder, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock
@@ -36,18 +34,22 @@ from dpsql.sql.clauses import (
     name_columns,
     one_unit,
     sources_of,
+    types_only,
 )
 from dpsql.sql.correlated import Correlated, decorrelate, looked_up
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.environment import with_environment
 from dpsql.sql.holes import Holes, must_aggregate
-from dpsql.sql.outputs import Output, name_outputs
+from dpsql.sql.outputs import name_outputs
 from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
+from dpsql.sql.previews import AsksForRows, NoPreview, check_preview, finish_preview, has_previews
+from dpsql.sql.public_sources import public_source, without_schemas
+from dpsql.sql.ranges import DeclaredEnds, Ranges, shown_blocks
 from dpsql.sql.recursive import reads_itself, recursive_block
 from dpsql.sql.sandboxed import check_function, check_source
-from dpsql.sql.sources import check_qualifier, without_database
+from dpsql.sql.sources import without_database
 from dpsql.sql.suggest import aggregate_hint
 
 NOBODY = Identity("", "", "")
@@ -61,19 +63,41 @@ class Split:
     releases: tuple[BoundRelease, ...]
     post: exp.Query
     errors: tuple[ErrorBar | None, ...]  # per output column, where it is an aggregate as it stands
+    made_up: tuple[tuple[str, str], ...] = ()  # of a preview: names, and the private tables that they stand for
 
 
-def split(tree: exp.Query, schema: Schema, now: dt.datetime | None = None, who: Identity = NOBODY) -> Split:
-    splitter = _Splitter(State(schema), who, now)
+def split(
+    tree: exp.Query,
+    schema: Schema,
+    now: dt.datetime | None = None,
+    who: Identity = NOBODY,
+    ranges: Ranges = Ranges.DECLARED,
+) -> Split:
+    original = tree.copy() if has_previews(schema) else None
     try:
-        block = splitter.query(splitter.plain(tree), {}, top=True)
+        return _split(tree, _Splitter(State(schema), who, now, ranges))
+    except AsksForRows as asked:
+        if original is not None:
+            with suppress(NoPreview):
+                return _split(original, _Splitter(State(schema, preview=True), who, now, ranges))
+        raise asked.error from None
+
+
+def _split(tree: exp.Query, splitter: _Splitter) -> Split:
+    try:
+        plain = splitter.plain(tree)
+        splitter.shown = shown_blocks(plain)
+        block = splitter.query(plain, {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is Ownership.OWNED:
         raise InternalError("a block that gives out rows was not refused")
     state = splitter.state
+    if state.preview:
+        finish_preview(block, state)
     keep_ctes(block.post, state.kept_views)
-    return Split(tuple(state.reads.values()), in_order(state.releases), block.post, block.errors)
+    reads, made_up = tuple(state.reads.values()), tuple((name, table) for table, name in state.made_up.items())
+    return Split(reads, in_order(state.releases), block.post, block.errors, made_up)
 
 
 @dataclass
@@ -81,10 +105,14 @@ class _Splitter:
     state: State
     who: Identity
     now: dt.datetime | None
+    ranges: Ranges
+    shown: frozenset[int] = frozenset()  # blocks whose MIN and MAX may be declared bounds
 
     def plain(self, tree: exp.Query) -> exp.Query:
         """A statement, or a view's, without what asks for its surroundings."""
         schema = self.state.schema
+        if self.state.preview:
+            check_preview(tree)
         return without_pivots(without_database(with_environment(tree, self.now, self.who), schema), schema)
 
     # --- queries -----------------------------------------------------------------------------------------------------
@@ -151,7 +179,7 @@ class _Splitter:
                 self.query(side, env)
             if top:
                 hint = "Aggregate them, for example: SELECT COUNT(*) FROM (…) AS t."
-                raise NotPrivate("this would return single private rows", hint=hint, span=span_of(query))
+                raise AsksForRows(hint, span_of(query))
             return Block(Ownership.OWNED, query)
         sides = [self.query(side, env) for side in (query.left, query.right)]
         query.set("this", in_parentheses(query.left, sides[0].post))
@@ -167,6 +195,7 @@ class _Splitter:
         kinds = [self._source_ownership(source, env) for source in sources]
         if Ownership.OWNED not in kinds:
             blocks = [self._source(source, env) for source in sources]
+            without_schemas(select)
             name_outputs(select)  # by what was written, before sub-selects are replaced
             self._nested(select, env)
             outputs = typed_outputs(select, sources, blocks)
@@ -205,7 +234,8 @@ class _Splitter:
         name = self.state.release_name()
 
         binder = self._binder()
-        block = ReleaseBlock(select, binder, name, lambda node, outer: self._sub_select(node, env, outer), top)
+        ends = DeclaredEnds(self.state.schema, self.ranges) if id(select) in self.shown else None
+        block = ReleaseBlock(select, binder, name, lambda node, outer: self._sub_select(node, env, outer), top, ends)
         assert isinstance(binder.outside, Holes)
         holes = tuple(binder.outside.found)
         self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices)
@@ -247,13 +277,9 @@ class _Splitter:
         select.set("offset", None)
         _, columns = binder.owned_select(select)  # a misspelt name or function is said first
         if not only_types:
-            raise NotPrivate(
-                "this would return single private rows",
-                hint=aggregate_hint(select, columns, self.state.schema, self.state.scopes[id(select)]),
-                span=span_of(select.expressions[0]) if select.expressions else None,
-            )
-        items = [exp.alias_(exp.cast(exp.Null(), str(c.column.type)), c.name, quoted=True) for c in columns]
-        return Block(Ownership.PUBLIC, exp.select(*items).where(exp.false()))
+            hint = aggregate_hint(select, columns, self.state.schema, self.state.scopes[id(select)])
+            raise AsksForRows(hint, span_of(select.expressions[0]) if select.expressions else None)
+        return Block(Ownership.PUBLIC, types_only((c.name, c.column.type) for c in columns))
 
     # --- whose rows --------------------------------------------------------------------------------------------------
 
@@ -303,7 +329,8 @@ class _Splitter:
             return Ownership.PUBLIC
         if place_of(self.state.schema, source.db, source.name) is not None:
             return Ownership.PUBLIC
-        return Ownership.PUBLIC if find_table(self.state.schema, source).public else Ownership.OWNED
+        public = find_table(self.state.schema, source).public or self.state.preview
+        return Ownership.PUBLIC if public else Ownership.OWNED
 
     def named(self, source: exp.Table, env: Environment) -> Block | None:
         """The CTE or view that a name means; a view is read where it is first named."""
@@ -335,39 +362,13 @@ class _Splitter:
             source.set("this", block.post)
             return block
         if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
-            return self.named(source, env) or self._public(source)
+            return self.named(source, env) or public_source(source, self.state, self.who)
         check_source(source)
         for child in source.walk():
             if isinstance(child, exp.Query):
                 raise Unsupported("a sub-select cannot stand here", span=span_of(child))
             check_function(child)
         return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), source_outputs(source))
-
-    def _public(self, source: exp.Table) -> Block:
-        """A public table, or one of the catalog: read whole into the sandbox, under a name of ours."""
-        place = place_of(self.state.schema, source.db, source.name) or ""
-        if place:
-            found = find_catalog(self.state.schema, self.who, place, source.name.lower())
-            if found is None:
-                raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
-                                   hint=f"Known of it: {', '.join(catalog_names(place))}.",
-                                   span=span_of(source))  # fmt: skip
-            table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in found.columns)
-        else:
-            check_qualifier(source)
-            declared = find_table(self.state.schema, source)
-            table, columns = declared.name, tuple(Field(c.name, c.type) for c in declared.columns)
-        read = self.state.reads.setdefault(
-            (place, table), PublicRead(f"_p{len(self.state.reads) + 1}", place, table, columns)
-        )
-        if source.args.get("alias") is None:
-            source.set("alias", exp.TableAlias(this=exp.to_identifier(source.name, quoted=True)))
-        source.meta["read"] = True
-        source.set("this", exp.to_identifier(read.name))
-        source.set("db", None)
-        source.set("catalog", None)
-        outputs = tuple(Output(column.name, column.type) for column in columns)
-        return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), outputs)
 
     def _nested(self, query: exp.Query, env: Environment, skip: frozenset[str] | set[str] = frozenset()) -> None:
         """Sub-selects in the expressions of a post-processing block, and the functions that it may not call."""

@@ -26,6 +26,7 @@ SETTINGS = {
     "max_error": "max_error",
     "max_relative_error": "max_relative_error",
     "confidence": "confidence",
+    "ranges": "ranges",
 }
 """What `execution_options` may set for its statements, as SET names it."""
 

@@ -29,12 +29,13 @@ from dpsql.rewrite.policy import Policy
 from dpsql.schema.model import Resolved
 from dpsql.sql.aggregates import measure_type
 from dpsql.sql.parse import parse
+from dpsql.sql.ranges import Ranges
 from dpsql.sql.split import split
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, decimal
 
 
 def bound(aggregate: str, resolved: Resolved) -> Measure:
-    (release,) = split(parse(f"SELECT {aggregate} FROM visits"), resolved.schema).releases
+    (release,) = split(parse(f"SELECT {aggregate} FROM visits"), resolved.schema, ranges=Ranges.RELEASE).releases
     (measure,) = release.aggregate.measures
     return measure
 
