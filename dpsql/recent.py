@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -10,24 +11,27 @@ _T = TypeVar("_T")
 
 
 class Recent(Generic[_T]):
-    """The `most` values that were last put or looked up."""
+    """The `most` values that were last put or looked up. Threads may share it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[Hashable, _T] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Hashable) -> _T | None:
-        value = self._values.get(key)
-        if value is not None:
-            self._values.move_to_end(key)
-        return value
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
 
     def put(self, key: Hashable, value: _T) -> _T:
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
         return value

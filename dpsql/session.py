@@ -6,68 +6,69 @@ The order is the law: compile; charge, run, perturb, store (these four in `buyin
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import assert_never
 
 from dpsql.about import VERSION
-from dpsql.accuracy import Aims
 from dpsql.answer import (
     Answer,
     catalog_answer,
     done,
     json_answer,
-    query_answer,
     show_answer,
     text_answer,
     type_text,
 )
 from dpsql.buying import Buyer
 from dpsql.catalog import shows
-from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.names import NamedColumn, NamedTable, named_tables
 from dpsql.catalog.views import with_view_columns
-from dpsql.compile import Compiled, PublicStep, compile_query
+from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, now_utc
-from dpsql.derivation import Told, tell
-from dpsql.errors import Error, part_of
-from dpsql.explain import Explanation, as_declared, explain
+from dpsql.errors import Error, InternalError, Unsupported, part_of
+from dpsql.explain import Explanation
 from dpsql.figures import CellError, Charge
-from dpsql.ledger.base import Account, Balance, Claim, Receipt
-from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
-from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn, ReleasedTable
-from dpsql.post.tables import empty_tables, public_table, released_tables
-from dpsql.prices import Asker, kinds_of, quoted, with_prices
+from dpsql.held import Held
+from dpsql.ledger.base import Account, Balance, Receipt
+from dpsql.post.sandbox import OutputColumn
+from dpsql.preparing import Prepared, prepare
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
-from dpsql.recent import Recent
+from dpsql.queries import Memory, Queries
 from dpsql.roles import Role, Roles
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
-from dpsql.sql.commands import DescribeCommand, DescribeQueryCommand, ExplainCommand, ShowCommand, read_command
+from dpsql.sql.commands import (
+    Command,
+    DescribeCommand,
+    DescribeQueryCommand,
+    DiscardCommand,
+    ExplainCommand,
+    NothingCommand,
+    ResetCommand,
+    SetCommand,
+    ShowCommand,
+    TransactionCommand,
+    read_command,
+)
+from dpsql.sql.copy_command import CopyCommand
+from dpsql.sql.held_commands import DeallocateCommand
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.parse import check_marks
+from dpsql.sql.statements import split_statements
 from dpsql.state import NOBODY, Settling, new_state, plain_name
 from dpsql.ticket import Ticket
+from dpsql.types import Type
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Charge", "Explanation", "Loss", "NamedColumn", "NamedFunction", "NamedSetting",
-    "NamedTable", "OutputColumn", "Parameter", "Receipt", "Session", "Ticket", "check_marks", "literals",
-    "read_command",
+    "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Loss", "Memory",
+    "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "OutputColumn", "Parameter", "Prepared", "Receipt",
+    "Session", "Ticket", "check_marks", "literals", "read_command", "split_statements",
 ]  # fmt: skip
-
-Asking = ShowCommand | ExplainCommand | DescribeCommand | DescribeQueryCommand
-
-KEPT = 256
-"""Compiled statements, and answers, that a session remembers."""
-
-KEPT_ROWS = 1000
-"""Of an answer that is remembered."""
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
@@ -81,14 +82,13 @@ class Session:
     clock: Callable[[], dt.datetime] = now_utc
     timeout: float = TIMEOUT
     opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         self._roles = Roles(self.dataset.schema, self.user, self.opened_with)
         self._state = new_state(self._roles)
         self._buyer = self._new_buyer(Ticket())
-        self._compiled: Recent[Compiled] = Recent(KEPT)
-        self._described: Recent[tuple[OutputColumn, ...]] = Recent(KEPT)
-        self._answered: Recent[Answer] = Recent(KEPT)
+        self._held = Held()
 
     @property
     def _role(self) -> Role:
@@ -97,6 +97,11 @@ class Session:
     @property
     def _account(self) -> Account:
         return self._role.account
+
+    @property
+    def _queries(self) -> Queries:
+        return Queries(self.dataset, self._role, self._buyer, self.settings, self._who, self.memory, self.clock,
+                       self.timeout, lambda: self._shown)  # fmt: skip
 
     def _new_buyer(self, ticket: Ticket) -> Buyer:
         return Buyer(self.dataset, self._account, self.sampler, self.clock, self.timeout, ticket)
@@ -123,6 +128,7 @@ class Session:
             if isinstance(command, Settling):
                 self._begin()
                 self._state, tag = self._state.after(command)
+                self._end_what_ends(command)
                 return done(tag)
             with self._set(settings):
                 self._begin()
@@ -132,6 +138,12 @@ class Session:
             if error.statement is None:
                 error.statement = sql
             raise
+
+    def _end_what_ends(self, command: Settling) -> None:
+        if isinstance(command, DiscardCommand):
+            self._held.forget()
+        elif isinstance(command, TransactionCommand) and not self.in_transaction:
+            self._held.end_transaction()
 
     def _begin(self) -> None:
         runs = self.dataset.runs
@@ -163,10 +175,12 @@ class Session:
         """From any thread: how many of the releases of the statement under way are there, and how many it has."""
         return self._buyer.ticket.delivered, self._buyer.ticket.releases
 
-    def _asked_by(self, command: Asking | None, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    def _asked_by(self, command: Command | None, sql: str, parameters: Sequence[Parameter]) -> Answer:
         match command:
             case None:
-                return self._query(sql, parameters)
+                return self._queries.ask(sql, parameters)
+            case SetCommand() | ResetCommand() | TransactionCommand() | DiscardCommand() | NothingCommand():
+                raise InternalError("a command that changes settings asks nothing")
             case ShowCommand(name, json=True):
                 return json_answer(name, self._shows(name), "SHOW")
             case ShowCommand(name):
@@ -184,7 +198,46 @@ class Session:
                     columns = self.describe(inner, parameters)
                 return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
             case _:
-                assert_never(command)
+                return self._held.carry_out(command, sql, parameters, self)
+
+    def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
+        """A query that another statement holds."""
+        if read_command(sql, parameters) is not None:
+            raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
+        return self._queries.ask(sql, literals(parameters))
+
+    def told(self, command: Command) -> Answer:
+        """What a command tells that asks for no rows."""
+        return self._asked_by(command, "", ())
+
+    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Prepared:
+        """The types of a statement's parameters, inferred where they are not given, and its columns.
+
+        Free, and runs nothing: what runs is compiled again with the values.
+        """
+        try:
+            return prepare(self, self._shown, self._held, sql, types)
+        except Error as error:
+            if error.statement is None:
+                error.statement = sql
+            raise
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._state.points)
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """PostgreSQL's settings, as SHOW ALL tells them, and who asks."""
+        own = self._roles.of(NOBODY).account.name
+        return (*self._state.now.variables.items(), ("session_authorization", own), ("role", self._state.now.role))
+
+    def left_text(self) -> str | None:
+        """Of the budget, for people; None where the ledger cannot tell it now."""
+        try:
+            return self.budget().left_text
+        except Error:
+            return None
 
     def _shows(self, name: str) -> object:
         """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
@@ -223,27 +276,21 @@ class Session:
     ) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
         with self._set(settings):
-            return self._explain(sql, literals(parameters))
-
-    def _explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-        asker = Asker(self.dataset.ledger, self._role.payers, self.clock())
-
-        def compile_with(settings: Settings) -> Known:
-            asked = self.compiled(sql, parameters, asker.now, settings=settings)
-            stored = asker.stored(self._buyer.asked(asked)) if asked.pilot else None
-            answer = None if stored is None else self._made(asked, stored)  # of what is stored: nothing is charged
-            return known_so_far(asked, answer, lambda aims: self.compiled(sql, parameters, asker.now, aims, settings))
-
-        kinds = kinds_of(self.settings.statement, compile_with)
-        quotes = [quoted(one, self._told(one.compiled), self._buyer.asked(one.compiled), asker) for one in kinds]
-        compiled = kinds[0].compiled
-        outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
-        explained = explain(compiled, self.dataset.engine.name, outputs)
-        return as_declared(with_prices(explained, quotes, asker), self.dataset.resolved)
+            return self._queries.explain(sql, literals(parameters))
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
-        return self._outputs(self.compiled(sql, parameters))
+        return self._queries.describe(sql, parameters)
+
+    def compiled(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        now: dt.datetime | None = None,
+        settings: Settings | None = None,
+    ) -> Compiled:
+        """The statement as it would run. Free."""
+        return self._queries.compiled(sql, parameters, now, settings=settings)
 
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named, as the schema declares it. Free."""
@@ -254,93 +301,6 @@ class Session:
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)
 
-    # --- queries -----------------------------------------------------------------------------------------------------
-
-    def compiled(
-        self,
-        sql: str,
-        parameters: Sequence[Parameter] = (),
-        now: dt.datetime | None = None,
-        aims: Aims | None = None,
-        settings: Settings | None = None,
-    ) -> Compiled:
-        """The statement as it would run. Free."""
-        now, settings = now or self.clock(), settings or self.settings.statement
-        timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
-        # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
-        parameters = literals(parameters)
-        key = (sql, parameters, settings, self._who, now if timed else None, aims)
-        known = self._compiled.get(key)
-        if known is not None:
-            return known
-        compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self._who, aims)
-        return self._compiled.put(key, compiled)
-
-    def _query(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        now = self.clock()
-        compiled = self.compiled(sql, parameters, now)
-        answer = self._answer(compiled)
-        aims = aims_of(compiled, answer) if compiled.pilot else None
-        if aims is None:
-            return answer
-        return after_pilot(answer, self._answer(self.compiled(sql, parameters, now, aims), (compiled, answer)))
-
-    def _answer(self, compiled: Compiled, pilot: tuple[Compiled, Answer] | None = None) -> Answer:
-        self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
-        served = self._buyer.served(compiled)
-        if served is None:
-            require_allowed(compiled, self._role.payers, pilot)
-        return self._made(compiled, served)
-
-    def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
-        """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
-        same: Hashable = None
-        if served and not compiled.reads:
-            same = (self._account.name, self._table_key(compiled), *(claim.release for claim in served))
-        known = self._answered.get(same) if same else None
-        if known is not None:  # of the same releases, which never change
-            return replace(known.again(), settings=compiled.settings)
-        public = [self._public(read) for read in compiled.reads]
-        told = Told(compiled) if served is not None else self._told(compiled)
-        bought = self._buyer.buy(compiled, told, public, served)
-        tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
-        result = sandbox.run(compiled.post_sql, tables, self.timeout)
-        answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
-        return answer if same is None or len(answer.rows) > KEPT_ROWS else self._answered.put(same, answer).again()
-
-    def _table_key(self, compiled: Compiled) -> Hashable:
-        """What a statement makes of its releases and public tables."""
-        one = compiled
-        return one.post_sql, one.reads, one.tables, one.errors, one.notices, self.settings.nonnegative
-
-    def _public(self, read: PublicStep) -> ReleasedTable:
-        if read.sql is not None:
-            return public_table(read, self.dataset.engine.public(read.sql, {}))
-        found = find_catalog(self._shown, self._who, read.place, read.table)
-        return public_table(read, found.rows if found is not None else ())
-
-    def _told(self, compiled: Compiled) -> Told:
-        """The statement with what the account's own releases tell of it.
-
-        Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
-        and a pilot must say again what it said.
-        """
-        if not self.settings.derive or compiled.settings.aiming:
-            return Told(compiled)
-        return tell(compiled, self._buyer.asked(compiled), self.dataset.ledger, self._account)
-
-    def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        key = self._table_key(compiled)
-        return self._described.get(key) or self._described.put(key, self._describe(compiled))
-
-    def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
-        return described[: len(compiled.errors)] if compiled.errors else described
-
     @cached_property
     def _shown(self) -> Schema:
         return with_view_columns(self.dataset.schema, lambda sql: [(one.name, one.type) for one in self.describe(sql)])
-
-
-def _asks_for_the_time(sql: str) -> bool:
-    return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))

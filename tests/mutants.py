@@ -402,7 +402,7 @@ MUTANTS = (
     mutant("an account that expired is promised answers", "prices.py",
            "            return error.message\n        return None\n\n\n@dataclass", "            return None\n"
            "        return None\n\n\n@dataclass", QUOTES),
-    mutant("the price of a pilot is told as that of the statement", "session.py",
+    mutant("the price of a pilot is told as that of the statement", "queries.py",
            "answer = None if stored is None else self._made(asked, stored)", "answer = None", PILOT),
     mutant("what a pilot may lead to is not looked at along the payers", "pilot.py",
            "for payer in payers if payer.largest_epsilon is not None]",

@@ -1,4 +1,5 @@
-"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE, and transactions.
+"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE, transactions, and what a connection
+holds.
 
 Transactions keep and drop settings only: charges are durable when they are made, and data is never written.
 """
@@ -14,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
+from dpsql.sql.held_commands import HEADS, HeldCommand, read_held_command
 from dpsql.sql.parameters import Parameter, bind
 from dpsql.sql.parse import tokenize
 
@@ -97,6 +99,7 @@ Command = (
     | TransactionCommand
     | NothingCommand
     | DiscardCommand
+    | HeldCommand
 )
 
 # Spaces and comments may stand before the first word.
@@ -104,7 +107,7 @@ Command = (
 _BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 _HEAD = re.compile(
     _BLANK + r"(set|reset|show|explain|describe|desc|summarize|begin|start|commit|end|rollback|abort|savepoint|release"
-    r"|discard|deallocate|close|unlisten)\b",
+    r"|discard|unlisten|prepare|execute|deallocate|declare|fetch|move|close|copy)\b",
     re.IGNORECASE,
 )
 _QUERY = re.compile(_BLANK + r"(?:\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
@@ -136,6 +139,8 @@ def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | No
         return _explain(sql, end)
     if first in ("describe", "desc") and _QUERY.match(sql, end):
         return DescribeQueryCommand(*_inner(sql, end))
+    if first in HEADS:
+        return read_held_command(sql)
     words = bind(_words(sql, end), parameters)
     match first:
         case "set":
@@ -153,7 +158,7 @@ def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | No
                 hint="DESCRIBE shows what the schema declares; ask for the aggregates that you need.",
                 span=Span(head.start(1), end),
             )
-        case "discard" | "deallocate" | "close" | "unlisten":
+        case "discard" | "unlisten":
             return _discard(first, words)
         case _:
             return _transaction(first, words)
@@ -293,8 +298,8 @@ def _discard(first: str, words: list[Token]) -> Command:
         return DiscardCommand()
     if first == "discard" and what not in ("plans", "sequences", "temp", "temporary"):
         raise InvalidSyntax("DISCARD takes ALL, PLANS, SEQUENCES or TEMP")
-    if first in ("close", "unlisten") and what not in ("all", "*"):
-        raise Unsupported(f"{first.upper()} takes ALL: there are no cursors and channels here")
+    if first == "unlisten" and what != "*":
+        raise Unsupported("UNLISTEN takes *: there are no channels here")
     return NothingCommand(f"{first.upper()} {what.upper()}" if first == "discard" else first.upper())
 
 

@@ -64,6 +64,12 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     return bound
 
 
+def count_placeholders(tokens: list[Token]) -> int:
+    """How many values a statement takes."""
+    numbers = {number for place in range(len(tokens)) if (number := _number(tokens, place)) is not None}
+    return len(numbers) or sum(token.token_type is TokenType.PLACEHOLDER for token in tokens)
+
+
 def _number(tokens: list[Token], place: int) -> int | None:
     """The n of a $n that starts here."""
     token = tokens[place]

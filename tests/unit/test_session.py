@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql import session as session_module
+from dpsql import queries as queries_module
+from dpsql.catalog.variables import VARIABLES
 from dpsql.dataset import Dataset
 from dpsql.errors import (
     BudgetExceeded,
@@ -42,7 +43,8 @@ from dpsql.post import sandbox
 from dpsql.privacy.filters import Spent
 from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source, View
-from dpsql.session import Answer, Session
+from dpsql.session import Answer, Memory, Session
+from dpsql.settings import NAMES
 
 NOW = dt.datetime(2024, 5, 6, tzinfo=dt.UTC)
 COUNT = "SELECT COUNT(*) AS n FROM patients"
@@ -186,7 +188,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run
     monkeypatch.setattr(
-        session_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1]
+        queries_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1]
     )
     session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
@@ -463,7 +465,7 @@ def test_a_refused_setting_changes_nothing(world: World) -> None:
 def test_show_all_lists_every_setting(world: World) -> None:
     rows = world.session.execute("SHOW ALL").rows
     assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and ("TimeZone", "UTC") in rows
-    assert len(rows) == 36
+    assert [name for name, _ in rows] == [*NAMES, *(variable.name for variable in VARIABLES.values())]
 
 
 def test_show_tables_tells_what_is_public(world: World) -> None:
@@ -521,13 +523,13 @@ def test_other_statements_are_refused(world: World) -> None:
 
 def test_recent_statements_are_compiled_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    original = session_module.compile_query
+    original = queries_module.compile_query
 
     def counting(sql: str, *args: object, **kwargs: object) -> object:
         compiled.append(sql)
         return original(sql, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(session_module, "compile_query", counting)
+    monkeypatch.setattr(queries_module, "compile_query", counting)
     for _ in range(3):
         world.session.execute(COUNT)
         world.session.explain(COUNT)
@@ -544,14 +546,11 @@ def test_parameters_of_equal_value_and_other_type_are_compiled_apart(world: Worl
         world.session.execute(sql, [1])
 
 
-def test_a_session_remembers_a_bounded_number_of_statements(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_module, "KEPT", 3)
-    session = Session(world.session.dataset)
+def test_a_session_remembers_a_bounded_number_of_statements(world: World) -> None:
+    session = Session(world.session.dataset, memory=Memory(3))
     for number in range(6):
         session.describe(f"SELECT COUNT(*) AS n{number} FROM patients")
-    assert len(session._compiled) == 3
+    assert len(session.memory.compiled) == 3
 
 
 def test_now_is_read_anew_for_each_statement(world: World) -> None:
@@ -580,10 +579,10 @@ def test_a_view_reads_the_time_anew_too(world: World) -> None:
     ("sql", "tag"),
     [
         ("BEGIN", "BEGIN"), ("start transaction read only;", "BEGIN"), ("COMMIT", "COMMIT"), ("END", "COMMIT"),
-        ("ROLLBACK", "ROLLBACK"), ("DISCARD ALL", "DISCARD ALL"), ("DEALLOCATE ALL", "DEALLOCATE"),
+        ("ROLLBACK", "ROLLBACK"), ("DISCARD ALL", "DISCARD ALL"), ("DEALLOCATE ALL", "DEALLOCATE ALL"),
         ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET"),
         ("SET NAMES 'utf8'", "SET"), ("SET TIME ZONE 'UTC'", "SET"), ("SET search_path TO a, b", "SET"),
-        ("UNLISTEN *", "UNLISTEN"), ("CLOSE ALL", "CLOSE"), ("SET application_name TO DEFAULT", "SET"),
+        ("UNLISTEN *", "UNLISTEN"), ("CLOSE ALL", "CLOSE CURSOR ALL"), ("SET application_name TO DEFAULT", "SET"),
     ],
 )  # fmt: skip
 def test_what_clients_send_around_queries_is_accepted_and_free(sql: str, tag: str, world: World) -> None:

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from support.shop import open_shop
 
-from dpsql import session as session_module
+from dpsql import queries as queries_module
 from dpsql.dataset import open_dataset
 from dpsql.post import sandbox
 from dpsql.session import Session
@@ -31,8 +31,8 @@ def test_no_answer_of_more_rows_is_remembered(
 ) -> None:
     made: list[str] = []
     run = sandbox.run
-    monkeypatch.setattr(session_module.sandbox, "run", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
-    monkeypatch.setattr(session_module, "KEPT_ROWS", most)
+    monkeypatch.setattr(queries_module.sandbox, "run", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
+    monkeypatch.setattr(queries_module, "KEPT_ROWS", most)
     assert [len(shop.execute(BY_REGION).rows) for _ in range(4)] == [4] * 4
     assert len(made) == times, "once when it is bought, and once to be remembered"
 

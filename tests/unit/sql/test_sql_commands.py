@@ -16,6 +16,7 @@ from dpsql.sql.commands import (
     TransactionCommand,
     read_command,
 )
+from dpsql.sql.held_commands import DeallocateCommand
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,13 @@ def test_what_only_looks_like_a_command_is_none(sql: str) -> None:
         ("ROLLBACK TO SAVEPOINT \"Sp\"", TransactionCommand(Step.ROLLBACK_TO, "sp")),
         ("DISCARD ALL; -- pool", DiscardCommand()),
         ("DISCARD PLANS", NothingCommand("DISCARD PLANS")),
-        ("DEALLOCATE PREPARE p1", NothingCommand("DEALLOCATE")),
+        ("DEALLOCATE PREPARE p1", DeallocateCommand("p1")),
+        ("DEALLOCATE ALL", DeallocateCommand(None)),
+        ("SET ROLE ana", SetCommand("role", "ana")),
+        ("SET LOCAL ROLE 'ana'", SetCommand("role", "ana", local=True)),
+        ("SET SESSION AUTHORIZATION DEFAULT", SetCommand("role", None)),
+        ("RESET ROLE", ResetCommand("role")),
+        ("RESET SESSION AUTHORIZATION", ResetCommand("role")),
     ],
 )
 def test_what_clients_send(sql: str, command: object) -> None:
@@ -111,7 +118,7 @@ def test_what_clients_send(sql: str, command: object) -> None:
     [
         "BEGIN; SELECT 1", "BEGIN nonsense", "START", "COMMIT now", "ROLLBACK TO", "SAVEPOINT", "SAVEPOINT a b",
         "DISCARD everything", "SET TRANSACTION nonsense", "SHOW a b c", "SET a = b c", "SET a = 1 2", "SHOW ''",
-        "SHOW epsilon; SHOW delta", "CLOSE c", "UNLISTEN x",
+        "SHOW epsilon; SHOW delta", "UNLISTEN x",
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused(sql: str) -> None:

@@ -1,0 +1,100 @@
+"""A statement before its values are known: the types of its parameters, and its columns. Free, and nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dpsql.answer import Answer
+from dpsql.errors import Error, Unsupported
+from dpsql.held import Held
+from dpsql.post.sandbox import OutputColumn
+from dpsql.schema.model import Schema
+from dpsql.sql.commands import (
+    Command,
+    DescribeCommand,
+    DescribeQueryCommand,
+    ExplainCommand,
+    ShowCommand,
+    read_command,
+)
+from dpsql.sql.copy_command import CopyCommand
+from dpsql.sql.held_commands import DeclareCommand, ExecuteCommand, FetchCommand
+from dpsql.sql.parameters import Parameter, count_placeholders
+from dpsql.sql.parse import tokenize
+from dpsql.sql.placeholders import placeholders
+from dpsql.types import TEXT, Type
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """`command` is the word that tells of it: SELECT, or that of a command. Without columns it gives no rows."""
+
+    parameters: tuple[Type, ...]
+    columns: tuple[OutputColumn, ...]
+    command: str = "SELECT"
+
+
+class Desk(Protocol):
+    def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]: ...
+    def told(self, command: Command) -> Answer: ...
+
+
+def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Type | None]) -> Prepared:
+    command = _command(sql)
+    match command:
+        case None:
+            return _query(desk, schema, sql, types)
+        case ExplainCommand(inner) | DescribeQueryCommand(inner):
+            found = _query(desk, schema, inner, types)
+            return Prepared(found.parameters, desk.told(_shape_of(command)).columns, _word(sql))
+        case DeclareCommand(_, inner) | CopyCommand(inner):
+            if _command(inner) is not None:
+                raise Unsupported(f"{_word(sql)} takes a query")
+            found = _query(desk, schema, inner, types)
+            return Prepared(found.parameters, (), _word(sql))
+        case ExecuteCommand(name):
+            known = held.prepared(name)
+            return Prepared((), _query(desk, schema, known.sql, known.types).columns, "EXECUTE")
+        case FetchCommand(name, move=move):
+            return Prepared((), () if move else held.cursor(name).columns, "FETCH")
+        case ShowCommand() | DescribeCommand():
+            return Prepared(_texts(sql), desk.told(command).columns, _word(sql))
+        case _:
+            return Prepared(_texts(sql), (), _word(sql))
+
+
+def _command(sql: str) -> Command | None:
+    """With a value that any setting takes, in the place of each parameter."""
+    return read_command(sql, ("1",) * count_placeholders(tokenize(sql)))
+
+
+def _texts(sql: str) -> tuple[Type, ...]:
+    return (TEXT,) * count_placeholders(tokenize(sql))
+
+
+def _word(sql: str) -> str:
+    return next((token.text.upper() for token in tokenize(sql)), "")
+
+
+def _shape_of(command: ExplainCommand | DescribeQueryCommand) -> Command:
+    """The same command about a query that costs nothing to explain."""
+    if isinstance(command, ExplainCommand):
+        return ExplainCommand("SELECT 1", 0, command.json)
+    return DescribeQueryCommand("SELECT 1", 0)
+
+
+def _query(desk: Desk, schema: Schema, sql: str, types: Sequence[Type | None]) -> Prepared:
+    found = placeholders(sql, schema, types)
+    kinds = tuple(one.type for one in found)
+    try:
+        return Prepared(kinds, desk.describe(sql, [one.sample for one in found]))
+    except Error:
+        if not found:
+            raise
+        try:  # a value may be what is wrong; NULL stands nearly everywhere
+            return Prepared(kinds, desk.describe(sql, [None] * len(found)))
+        except Error:
+            pass
+        raise

@@ -1,0 +1,169 @@
+"""One account's queries, from text to answer: compile, buy the releases, post-process.
+
+Compiling, describing and explaining are free.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.accuracy import Aims
+from dpsql.answer import Answer, query_answer, type_text
+from dpsql.buying import Buyer
+from dpsql.catalog.find import find as find_catalog
+from dpsql.catalog.identity import Identity
+from dpsql.compile import Compiled, PublicStep, compile_query
+from dpsql.dataset import Dataset
+from dpsql.derivation import Told, tell
+from dpsql.explain import Explanation, as_declared, explain
+from dpsql.ledger.base import Claim
+from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
+from dpsql.post import sandbox
+from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.post.tables import empty_tables, public_table, released_tables
+from dpsql.prices import Asker, kinds_of, quoted, with_prices
+from dpsql.recent import Recent
+from dpsql.roles import Role
+from dpsql.schema.model import Schema
+from dpsql.settings import SessionSettings, Settings
+from dpsql.sql.parameters import Parameter, literals
+
+KEPT = 256
+"""Compiled statements, and answers, that are remembered."""
+
+KEPT_ROWS = 1000
+"""Of an answer that is remembered."""
+
+
+class Memory:
+    """What was worked out lately. Sessions on one dataset may share it: what an account paid for is kept under its
+    name."""
+
+    def __init__(self, most: int = KEPT) -> None:
+        self.compiled: Recent[Compiled] = Recent(most)
+        self.described: Recent[tuple[OutputColumn, ...]] = Recent(most)
+        self.answered: Recent[Answer] = Recent(most)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """For one statement. `shown` is the schema as catalogs show it, which takes compiling its views."""
+
+    dataset: Dataset
+    role: Role
+    buyer: Buyer
+    settings: SessionSettings
+    who: Identity
+    memory: Memory
+    clock: Callable[[], dt.datetime]
+    timeout: float
+    shown: Callable[[], Schema]
+
+    def compiled(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        now: dt.datetime | None = None,
+        aims: Aims | None = None,
+        settings: Settings | None = None,
+    ) -> Compiled:
+        """The statement as it would run. Free."""
+        now, settings = now or self.clock(), settings or self.settings.statement
+        timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
+        # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
+        parameters = literals(parameters)
+        key = (sql, parameters, settings, self.who, now if timed else None, aims)
+        known = self.memory.compiled.get(key)
+        if known is not None:
+            return known
+        compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self.who, aims)
+        return self.memory.compiled.put(key, compiled)
+
+    def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
+        now = self.clock()
+        compiled = self.compiled(sql, parameters, now)
+        answer = self._answer(compiled)
+        aims = aims_of(compiled, answer) if compiled.pilot else None
+        if aims is None:
+            return answer
+        return after_pilot(answer, self._answer(self.compiled(sql, parameters, now, aims), (compiled, answer)))
+
+    def _answer(self, compiled: Compiled, pilot: tuple[Compiled, Answer] | None = None) -> Answer:
+        self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
+        served = self.buyer.served(compiled)
+        if served is None:
+            require_allowed(compiled, self.role.payers, pilot)
+        return self._made(compiled, served)
+
+    def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
+        """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
+        same: Hashable = None
+        if served and not compiled.reads:
+            same = (self.role.account.name, self._table_key(compiled), *(claim.release for claim in served))
+        known = self.memory.answered.get(same) if same else None
+        if known is not None:  # of the same releases, which never change
+            return replace(known.again(), settings=compiled.settings)
+        public = [self._public(read) for read in compiled.reads]
+        told = Told(compiled) if served is not None else self._told(compiled)
+        bought = self.buyer.buy(compiled, told, public, served)
+        tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
+        result = sandbox.run(compiled.post_sql, tables, self.timeout)
+        answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
+        if same is None or len(answer.rows) > KEPT_ROWS:
+            return answer
+        return self.memory.answered.put(same, answer).again()
+
+    def _table_key(self, compiled: Compiled) -> Hashable:
+        """What a statement makes of its releases and public tables."""
+        one = compiled
+        return one.post_sql, one.reads, one.tables, one.errors, one.notices, self.settings.nonnegative
+
+    def _public(self, read: PublicStep) -> ReleasedTable:
+        if read.sql is not None:
+            return public_table(read, self.dataset.engine.public(read.sql, {}))
+        found = find_catalog(self.shown(), self.who, read.place, read.table)
+        return public_table(read, found.rows if found is not None else ())
+
+    def _told(self, compiled: Compiled) -> Told:
+        """The statement with what the account's own releases tell of it.
+
+        Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
+        and a pilot must say again what it said.
+        """
+        if not self.settings.derive or compiled.settings.aiming:
+            return Told(compiled)
+        return tell(compiled, self.buyer.asked(compiled), self.dataset.ledger, self.role.account)
+
+    def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        key = self._table_key(compiled)
+        return self.memory.described.get(key) or self.memory.described.put(key, self._describe(compiled))
+
+    def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
+        return described[: len(compiled.errors)] if compiled.errors else described
+
+    def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
+        asker = Asker(self.dataset.ledger, self.role.payers, self.clock())
+
+        def compile_with(settings: Settings) -> Known:
+            asked = self.compiled(sql, parameters, asker.now, settings=settings)
+            stored = asker.stored(self.buyer.asked(asked)) if asked.pilot else None
+            answer = None if stored is None else self._made(asked, stored)  # of what is stored: nothing is charged
+            return known_so_far(asked, answer, lambda aims: self.compiled(sql, parameters, asker.now, aims, settings))
+
+        kinds = kinds_of(self.settings.statement, compile_with)
+        quotes = [quoted(one, self._told(one.compiled), self.buyer.asked(one.compiled), asker) for one in kinds]
+        compiled = kinds[0].compiled
+        outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
+        explained = explain(compiled, self.dataset.engine.name, outputs)
+        return as_declared(with_prices(explained, quotes, asker), self.dataset.resolved)
+
+    def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
+        """The output columns of a query."""
+        return self._outputs(self.compiled(sql, parameters))
+
+
+def _asks_for_the_time(sql: str) -> bool:
+    return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))

@@ -1,0 +1,257 @@
+"""Parameters before their values are known: of which types they are, told by what stands around them.
+
+A client that prepares a statement asks for the types of $1, $2, … first. The tree is read with a mark in the place of
+each; its neighbors tell: the column that it is compared with, a cast, LIMIT. Where nothing tells, it is text.
+
+Each comes with a sample value, with which the statement is compiled for the names and types of its columns. A sample is
+never asked: what runs is compiled again with the values.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID as Uuid
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from dpsql.errors import Error
+from dpsql.schema.domain import EPOCH
+from dpsql.schema.model import Column, Schema
+from dpsql.sql.parameters import Literal, Parameter, count_placeholders
+from dpsql.sql.parse import plain_spellings, read_query, tokenize
+from dpsql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+    Type,
+    parse_type,
+    sum_type,
+)
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    type: Type
+    sample: Parameter
+
+
+def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
+    """What stands for $1, $2, …; types that are `given` are not asked for."""
+    count = count_placeholders(plain_spellings(tokenize(sql)))
+    if not count:
+        return ()
+    known = [given[place] if place < len(given) else None for place in range(count)]
+    found = _found(sql, schema, count)
+    return tuple(_placeholder(type_, found.get(place)) for place, type_ in enumerate(known))
+
+
+def _placeholder(given: Type | None, found: Placeholder | None) -> Placeholder:
+    if given is None:
+        return found or Placeholder(TEXT, sample_of(TEXT))
+    same = found is not None and _alike(found.type, given)
+    return Placeholder(given, found.sample if found is not None and same else sample_of(given))
+
+
+def _alike(one: Type, other: Type) -> bool:
+    return one == other or (one.is_number and other.is_number)
+
+
+def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
+    try:
+        tree = read_query(sql, [Literal(TokenType.STRING, _mark(place)) for place in range(count)]).query
+    except Error:
+        return {}  # compiling it says what is wrong
+    places = {_mark(place): place for place in range(count)}
+    types = _Types(tree, schema)
+    found: dict[int, Placeholder] = {}
+    for node in tree.find_all(exp.Literal):
+        place = places.get(node.this) if node.is_string else None
+        told = types.of_mark(node) if place is not None else None
+        if place is not None and told is not None:
+            found.setdefault(place, told)
+    return found
+
+
+def _mark(place: int) -> str:
+    return f"\x01${place + 1}\x01"
+
+
+def is_mark(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string and node.this.startswith("\x01$")
+
+
+# --- samples ---------------------------------------------------------------------------------------------------------
+
+_SAMPLES: dict[Kind, Parameter] = {
+    Kind.BOOLEAN: True, Kind.SMALLINT: 1, Kind.INTEGER: 1, Kind.BIGINT: 1, Kind.HUGEINT: 1,
+    Kind.DECIMAL: Decimal("0.5"), Kind.REAL: 0.5, Kind.DOUBLE: 0.5, Kind.TEXT: "a", Kind.DATE: dt.date(2020, 1, 1),
+    Kind.TIMESTAMP: dt.datetime(2020, 1, 1), Kind.TIMESTAMPTZ: dt.datetime(2020, 1, 1), Kind.TIME: dt.time(12),
+    Kind.INTERVAL: "1 day", Kind.UUID: Uuid(int=0),
+}  # fmt: skip
+
+
+def sample_of(type_: Type) -> Parameter:
+    return _SAMPLES[type_.kind]
+
+
+def _of_column(column: Column) -> Placeholder:
+    """A value that the column may have, as declared: what is compared with it is then not known to be nothing."""
+    domain, type_ = column.domain, column.type
+    if domain.values:
+        value = next(iter(domain.values))
+        return Placeholder(type_, value if isinstance(value, str | bool | int) else sample_of(type_))
+    if domain.lower is None:
+        return Placeholder(type_, sample_of(type_))
+    if type_ == DATE:
+        return Placeholder(type_, EPOCH.date() + dt.timedelta(days=int(domain.lower)))
+    if type_ in (TIMESTAMP, TIMESTAMPTZ):
+        return Placeholder(type_, EPOCH.replace(tzinfo=None) + dt.timedelta(microseconds=int(domain.lower)))
+    if type_.is_integer:
+        return Placeholder(type_, int(domain.lower))
+    return Placeholder(type_, float(domain.lower) if type_.is_number else sample_of(type_))
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+_COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_COUNTING = (exp.Count, exp.ApproxDistinct, exp.RowNumber, exp.Length)
+_AVERAGING = (exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop, exp.Corr, exp.Median,
+              exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Extract)  # fmt: skip
+_SAME = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Nullif, exp.Paren, exp.Neg, exp.Round, exp.Floor, exp.Ceil,
+         exp.Least, exp.Greatest, exp.Distinct, exp.Filter, exp.Window)  # fmt: skip
+_TEXTUAL = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.Lower, exp.Upper, exp.Trim,
+            exp.DPipe, exp.Concat, exp.Substring, exp.TimeToStr, exp.StrToTime)  # fmt: skip
+
+
+class _Types:
+    """Of the expressions in a statement, as far as a look at it tells."""
+
+    def __init__(self, tree: exp.Query, schema: Schema) -> None:
+        relations = {relation.name.lower(): relation for relation in schema.relations}
+        self._columns: dict[tuple[str, str], Column] = {}
+        for table in tree.find_all(exp.Table):
+            relation = relations.get(table.name.lower())
+            for column in relation.columns if relation is not None else ():
+                for name in ("", table.alias_or_name.lower()):
+                    self._columns.setdefault((name, column.name.lower()), column)
+        self._outputs: dict[str, exp.Expr] = {}
+        for alias in tree.find_all(exp.Alias):
+            self._outputs.setdefault(alias.alias.lower(), alias.this)
+
+    def of_mark(self, mark: exp.Expr) -> Placeholder | None:
+        """What the mark is, by its parent and its siblings."""
+        node, parent = mark, mark.parent
+        while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array):
+            node, parent = parent, parent.parent
+        match parent:
+            case exp.Cast():
+                return _plain(_cast(parent))
+            case exp.Limit() | exp.Offset() | exp.Fetch():
+                return _plain(BIGINT)
+            case exp.DateTrunc() | exp.TimestampTrunc() if parent.args.get("unit") is node:
+                return Placeholder(TEXT, "day")
+            case exp.AtTimeZone() if parent.args.get("zone") is node:
+                return Placeholder(TEXT, "UTC")
+            case exp.PercentileCont() | exp.PercentileDisc() | exp.Quantile():
+                return _plain(DOUBLE)
+            case exp.And() | exp.Or() | exp.Not() | exp.Where():
+                return _plain(BOOLEAN)
+            case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod() | exp.IntDiv():
+                return self._beside_operator(parent, node)
+            case exp.If() if isinstance(parent.parent, exp.Case) and parent.this is node:
+                return self._first([parent.parent.this] if parent.parent.this else []) or _plain(BOOLEAN)
+            case exp.If() if isinstance(parent.parent, exp.Case):
+                return self._first(_branches(parent.parent))
+            case exp.Case():
+                return self._first(_branches(parent))
+        if isinstance(parent, _TEXTUAL):
+            return _plain(TEXT)
+        if isinstance(parent, (*_COMPARING, *_SAME, exp.Between, exp.In, exp.Any)):
+            above = parent.parent if isinstance(parent, exp.Any) and parent.parent is not None else parent
+            return self._first(_siblings(above, node))
+        return None
+
+    def _beside_operator(self, parent: exp.Expr, mark: exp.Expr) -> Placeholder | None:
+        other = self._first(_siblings(parent, mark))
+        if other is None:
+            return None
+        if other.type == DATE:
+            return _plain(INTEGER if isinstance(parent, exp.Add | exp.Sub) else DOUBLE)
+        if other.type in (TIMESTAMP, TIMESTAMPTZ, TIME):
+            return _plain(INTERVAL)
+        return other
+
+    def _first(self, nodes: Sequence[exp.Expr]) -> Placeholder | None:
+        return next((found for node in nodes if (found := self._of(node)) is not None), None)
+
+    def _of(self, node: exp.Expr | None, depth: int = 0) -> Placeholder | None:
+        if node is None or is_mark(node) or depth > 20:
+            return None
+        match node:
+            case exp.Column():
+                column = self._columns.get((node.table.lower(), node.name.lower()))
+                if column is not None:
+                    return _of_column(column)
+                return self._of(self._outputs.get(node.name.lower()), depth + 1)
+            case exp.Cast():
+                return _plain(_cast(node))
+            case exp.Literal() if node.is_string:
+                return None
+            case exp.Literal():
+                return _plain(BIGINT if node.this.isdigit() else DOUBLE)
+            case exp.Boolean():
+                return _plain(BOOLEAN)
+            case exp.Sum():
+                inner = self._of(node.this, depth + 1)
+                return _plain(sum_type(inner.type)) if inner is not None else None
+            case exp.DateTrunc() | exp.TimestampTrunc() | exp.CurrentTimestamp():
+                return _plain(TIMESTAMP)
+            case exp.CurrentDate():
+                return _plain(DATE)
+        if isinstance(node, _COUNTING):
+            return _plain(BIGINT)
+        if isinstance(node, _AVERAGING):
+            return _plain(DOUBLE)
+        if isinstance(node, _TEXTUAL):
+            return _plain(TEXT)
+        if isinstance(node, (*_SAME, exp.Binary, exp.Case, exp.If, exp.Alias, exp.Subquery)):
+            return next((found for one in _inner(node) if (found := self._of(one, depth + 1)) is not None), None)
+        return None
+
+
+def _plain(type_: Type | None) -> Placeholder | None:
+    return None if type_ is None else Placeholder(type_, sample_of(type_))
+
+
+def _cast(node: exp.Cast) -> Type | None:
+    return parse_type(node.to.sql(dialect="postgres"))
+
+
+def _siblings(parent: exp.Expr, mark: exp.Expr) -> list[exp.Expr]:
+    return [node for node in parent.iter_expressions() if node is not mark and not is_mark(node)]
+
+
+def _branches(case: exp.Expr) -> list[exp.Expr]:
+    branches = [one.args["true"] for one in case.args.get("ifs", ())]
+    return [*branches, *([case.args["default"]] if case.args.get("default") else [])]
+
+
+def _inner(node: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.Case):
+        yield from _branches(node)
+    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+        yield from node.this.expressions[:1]
+    else:
+        yield from node.iter_expressions()

@@ -1,0 +1,97 @@
+"""Types of parameters that have no values yet, told by what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.shop import open_shop
+
+from dpsql.errors import Error
+from dpsql.session import Session
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal
+
+T = "orders"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    opened = open_shop(tmp_path_factory.mktemp("shop"))[0]
+    yield opened
+    opened.close()
+
+
+def types(session: Session, sql: str, *given: Type | None) -> list[Type]:
+    return list(session.prepare(sql, given).parameters)
+
+
+def column(session: Session, table: str, name: str) -> Type:
+    (found,) = [one for one in session.tables() if one.name == table]
+    known = found.column(name)
+    assert known is not None
+    return known.type
+
+
+CASES: list[tuple[str, list[object]]] = [
+    ("SELECT COUNT(*) FROM orders WHERE amount > $1", ["amount"]),
+    ("SELECT COUNT(*) FROM orders o WHERE $1 < o.amount", ["amount"]),
+    ("SELECT COUNT(*) FROM orders WHERE (amount) BETWEEN $1 AND $2", ["amount", "amount"]),
+    ("SELECT COUNT(*) FROM orders WHERE amount IN ($1, $2, 3)", ["amount", "amount"]),
+    ("SELECT COUNT(*) FROM orders WHERE amount > $2 AND amount < $1", ["amount", "amount"]),
+    ("SELECT COUNT(*) FROM orders WHERE amount > $1 * 2", [BIGINT]),
+    ("SELECT COUNT(*) AS n FROM orders LIMIT $1 OFFSET $2", [BIGINT, BIGINT]),
+    ("SELECT COUNT(*) FROM orders HAVING COUNT(*) > $1", [BIGINT]),
+    ("SELECT $1::int + 1 AS x", [INTEGER]),
+    ("SELECT CAST($1 AS date) AS d, $2::uuid AS u", [DATE, UUID]),
+    ("SELECT $1::numeric(10,2) AS x", [decimal(10, 2)]),
+    ("SELECT $1 AS x", [TEXT]),
+    ("SELECT x FROM (VALUES (1), (2)) AS t(x) WHERE $1", [BOOLEAN]),
+    ("SELECT DATE_TRUNC($1, TIMESTAMP '2020-01-01') AS d", [TEXT]),
+    ("SELECT TIMESTAMP '2020-01-01' + $1 AS d", [INTERVAL]),
+    ("SELECT DATE '2020-01-01' + $1 AS d", [INTEGER]),
+    ("SELECT COUNT(*) FROM orders WHERE amount > 1", []),
+    ("SET epsilon = $1", [TEXT]),
+    ("SHOW epsilon", []),
+    ("EXPLAIN SELECT COUNT(*) FROM orders WHERE amount > $1", ["amount"]),
+    ("COPY (SELECT COUNT(*) FROM orders WHERE amount > $1) TO STDOUT", ["amount"]),
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), CASES)
+def test_the_context_tells(session: Session, sql: str, expected: list[object]) -> None:
+    wanted = [column(session, T, one) if isinstance(one, str) else one for one in expected]
+    assert types(session, sql) == wanted
+
+
+def test_every_declared_column_tells_its_type(session: Session) -> None:
+    for table in session.tables():
+        for one in table.columns:
+            sql = f'SELECT COUNT(*) FROM {table.name} WHERE "{one.name}" = $1'
+            try:
+                found = types(session, sql)
+            except Error:  # what cannot be compared is refused as with a value
+                continue
+            assert found == [one.type], one.name
+
+
+def test_what_the_client_says_holds(session: Session) -> None:
+    assert types(session, "SELECT COUNT(*) FROM orders WHERE amount > $1", DOUBLE) == [DOUBLE]
+    assert types(session, "SELECT $1 AS x, $2 AS y", None, TIMESTAMP) == [TEXT, TIMESTAMP]
+
+
+def test_preparing_is_free_and_asks_nobody(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object) -> None:
+        raise AssertionError("the engine was asked")
+
+    monkeypatch.setattr(type(session.dataset.engine), "execute", never)
+    before = len(session.dataset.ledger.entries(session._account.name))
+    prepared = session.prepare("SELECT kind, COUNT(*) AS n, AVG(qty) AS a FROM orders WHERE qty > $1 GROUP BY 1")
+    assert [column.name for column in prepared.columns] == ["kind", "n", "a"]
+    assert [column.type for column in prepared.columns][1:] == [BIGINT, DOUBLE]
+    assert len(session.dataset.ledger.entries(session._account.name)) == before
+
+
+def test_a_mistake_is_told_with_its_place(session: Session) -> None:
+    with pytest.raises(Error) as caught:
+        session.prepare("SELECT COUNT(*) FROM orders WHERE amonut > $1")
+    assert caught.value.sqlstate == "42703" and caught.value.span is not None and caught.value.span.start == 34
