@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.served import make_certificate
 
 from dpsql.cli.arguments import build_parser, commands_of
 from dpsql.cli.options import Parser
@@ -101,9 +103,26 @@ def test_the_examples_of_a_command_run_as_they_stand_in_its_help(hospital: Path,
     assert any(line.startswith(f"dpsql {name} ") or name == "repl" or f"(dpsql {name} " in line or f"| dpsql {name} " in
                line for line in parser.examples)  # fmt: skip
     for line in parser.examples:
+        if name == "serve":
+            _serves(hospital, line)
+            continue
         ran = _shell(hospital, line)
         allowed = (0, FOUND) if name == "check" else (0,)
         assert ran.returncode in allowed and "Traceback" not in ran.stderr, (line, ran.stdout, ran.stderr)
+
+
+def _serves(hospital: Path, line: str) -> None:
+    """Until it is ready, and then until it is asked to end; on any port, since others may use the example's."""
+    make_certificate(hospital)
+    assert _shell(hospital, "dpsql user add hospital.yaml ana --generate --force").returncode == 0
+    words = shlex.split(line.removeprefix("dpsql ").replace("--port 5433", "")) + ["--port", "0"]
+    with _started(hospital, *words) as process:
+        assert process.stdout is not None and process.stderr is not None
+        told = [one.decode() for one in takewhile(lambda one: one not in (b"ready\n", b""), process.stdout)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0, (line, told, process.stderr.read())
+        assert told and told[0].startswith("hospital  postgresql://ana@"), told
+        assert b"Traceback" not in process.stderr.read()
 
 
 def test_the_examples_of_the_whole_run(hospital: Path) -> None:
