@@ -78,7 +78,9 @@ def from_text(text: str, wire: WireType) -> Value:
 
 
 def _invalid(text: str, wire: WireType, sqlstate: str = "22P02") -> Error:
-    return DataError(f'invalid input syntax for type {wire.spelled}: "{text}"', sqlstate=sqlstate)
+    spelled = wire.spelled.removesuffix(" without time zone")
+    hint = _ISO_HINT if wire.name in ("date", "timestamp", "timestamptz") else None
+    return DataError(f'invalid input syntax for type {spelled}: "{text}"', hint=hint, sqlstate=sqlstate)
 
 
 def _out_of_range(text: str, wire: WireType) -> Error:
@@ -137,7 +139,7 @@ def _float(text: str, wire: WireType) -> float:
     lost = not number and re.search(r"[1-9]", re.split("[eE]", text)[0]) is not None
     if lost or abs(number) >= _MOST_FLOAT[wire.name] or 0 < abs(number) <= _LEAST_FLOAT[wire.name]:
         raise DataError(f'"{text}" is out of range for type {wire.spelled}', sqlstate="22003")
-    return number
+    return number if wire.name == "float8" else float(struct.unpack("!f", struct.pack("!f", number))[0])
 
 
 def _numeric(text: str, wire: WireType) -> Decimal:
@@ -152,7 +154,7 @@ def _numeric(text: str, wire: WireType) -> Decimal:
 
 
 _MOMENT = re.compile(
-    r"\s*(\d{4,6})-?(\d\d?)-?(\d\d?)"
+    r"\s*(\d{4,6}(?=-)|\d{4})-?(\d\d|\d(?=-))-?(\d\d?)"
     r"(?:(?:\s*T|\s+)(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d*))?)?)?"
     r"\s*(?:(z|utc|gmt|zulu)|([+-])(\d\d?)(?::?(\d\d))?(?::?(\d\d))?)?\s*(bc|ad)?\s*",
     re.ASCII | re.IGNORECASE,
@@ -192,7 +194,7 @@ def _moment(text: str, wire: WireType) -> tuple[dt.datetime, dt.timedelta] | str
         return folded.removeprefix("+")
     found = _MOMENT.fullmatch(text)
     if found is None:
-        raise DataError(f'invalid input syntax for type {wire.spelled}: "{text}"', hint=_ISO_HINT, sqlstate="22007")
+        raise _invalid(text, wire, "22007")
     if (found[13] or "").lower() == "bc":
         raise _no_such_time(text)
     year, month, day, hour, minute, second = (int(found[at] or 0) for at in range(1, 7))
@@ -256,7 +258,10 @@ def _bytea(text: str, wire: WireType) -> bytes:
         raise _invalid(text, wire) from None
 
 
-_ITEM = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{},"\\\s](?:[^{},"\\]|\\.)*))\s*([,}])', re.DOTALL)
+_SPACE = " \t\n\r\v\f"
+_ITEM = re.compile(
+    r'[ \t\n\r\v\f]*(?:"((?:[^"\\]|\\.)*+)"|((?:[^{},"\\]|\\.)++))[ \t\n\r\v\f]*([,}])', re.DOTALL
+)
 
 
 def _array(text: str, wire: WireType) -> list[Value]:
@@ -266,30 +271,30 @@ def _array(text: str, wire: WireType) -> list[Value]:
     >>> _array('{a,"b \\\\"c",NULL,"NULL"}', BY_NAME["_text"])
     ['a', 'b "c', None, 'NULL']
     """
-    element, body = wire.element, text.strip()
+    element, body = wire.element, text.strip(_SPACE)
     assert element is not None
-    if re.fullmatch(r"\{\s*\}", body):
+    if body[:1] == "{" and body[1:].strip(_SPACE) == "}":
         return []
-    if not body.startswith("{"):
-        raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
     items: list[Value] = []
-    at, mark = 1, ","
+    at, mark = 1, "," if body.startswith("{") else ""
     while mark == ",":
         item = _ITEM.match(body, at)
-        if item is None:
-            raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
-        at, mark = item.end(), item[3]
-        items.append(_element(item, element))
-    if at != len(body):
+        at, mark = (item.end(), item[3]) if item is not None else (at, "")
+        if item is not None and (item[1] is not None or item[2].strip(_SPACE)):
+            items.append(_element(item, element))
+        else:
+            mark = ""
+    if mark != "}" or at != len(body):
         raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
     return items
 
 
 def _element(item: re.Match[str], element: WireType) -> Value:
     quoted, plain = item[1], item[2]
-    if quoted is None and plain.strip().upper() == "NULL":
+    if quoted is None and plain.strip(_SPACE).upper() == "NULL":
         return None
-    return from_text(re.sub(r"\\(.)", r"\1", plain.strip() if quoted is None else quoted, flags=re.DOTALL), element)
+    written = plain.strip(_SPACE) if quoted is None else quoted
+    return from_text(re.sub(r"\\(.)", r"\1", written, flags=re.DOTALL), element)
 
 
 def _vector(text: str, wire: WireType) -> list[Value]:

@@ -40,7 +40,7 @@ def encoder(wire: WireType, format_: int) -> Encoder:
 def _fitting(encode: Encoder, value: Any, wire: WireType) -> bytes:
     try:
         return encode(value)
-    except (ValueError, TypeError, OverflowError, ArithmeticError, struct.error):
+    except (ValueError, TypeError, LookupError, ArithmeticError, struct.error):
         raise DataError(f"a value of the answer is no {wire.spelled}", sqlstate="22003") from None
 
 
@@ -128,11 +128,11 @@ def array_text(values: Sequence[Any], element: WireType) -> str:
     return "{" + ",".join("NULL" if one is None else _quoted(value_text(one, element)) for one in values) + "}"
 
 
-_PLAIN = re.compile(r'[^{}",\\\s\x0b]+')
+_PLAIN = re.compile(r'[^{}",\\ \t\n\r\v\f]+')
 
 
 def _quoted(text: str) -> str:
-    if _PLAIN.fullmatch(text) and text.upper() != "NULL" and not any(one in " \t\n\r\v\f" for one in text):
+    if _PLAIN.fullmatch(text) and text.upper() != "NULL":
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -229,7 +229,7 @@ def _packed(form: str) -> Encoder:
 
 
 def _float_bytes(form: str) -> Encoder:
-    return lambda value: struct.pack(form, float(value))
+    return lambda value: struct.pack(form, math.nan if value != value else float(value))  # one NaN, not several
 
 
 def _date_bytes(value: object) -> bytes:

@@ -54,11 +54,13 @@ def _digits(text: str) -> tuple[str, int]:
 def _shortest(value: float, tried: range, size: str) -> tuple[str, int]:
     """The fewest digits that mean this number of `size` alone."""
     for count in tried:
-        digits, exponent = _digits(f"{value:.{count - 1}e}")
-        if _packed(float(f"{digits}e{exponent - len(digits) + 1}"), size) == _packed(abs(value), size) and not (
-            _is_between(digits, exponent, value, size)
-        ):
-            return digits, exponent
+        nearest = Decimal(f"{abs(value):.{count - 1}e}")
+        # Above a power of two numbers stand wider: the next digits up may mean it where the nearest do not.
+        for told in (nearest, nearest + Decimal(1).scaleb(nearest.adjusted() - count + 1)):
+            digits, exponent = _digits(str(told))
+            same = _packed(float(told), size) == _packed(abs(value), size)
+            if same and not _is_between(digits, exponent, value, size):
+                return digits, exponent
     return _digits(f"{value:.{tried[-1] - 1}e}")
 
 
@@ -115,7 +117,7 @@ def numeric_bytes(value: object) -> bytes:
     number = to_decimal(value)
     if not number.is_finite():
         infinite = _NUMERIC_NAN if number.is_nan() else _NUMERIC_INFINITE if number > 0 else _NUMERIC_MINUS_INFINITE
-        return struct.pack("!hhHh", 0, 0, infinite, 0)
+        return struct.pack("!hhHh", 0, 0, infinite, 0 if number.is_nan() else 32)  # as PostgreSQL sends it
     whole, _, part = format(number.copy_abs(), "f").partition(".")
     whole = whole.lstrip("0")
     padded = whole.rjust(-(-len(whole) // 4) * 4, "0") + part.ljust(-(-len(part) // 4) * 4, "0")
