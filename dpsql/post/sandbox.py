@@ -27,7 +27,7 @@ import duckdb
 from dpsql.engines.duckdb import identifier, in_utc, lock, spelling, types_of
 from dpsql.errors import DataError, Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
-from dpsql.post.watch import Watch
+from dpsql.engines.watch import Watch
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dpsql.post.watch import Watch
+from dpsql.engines.watch import Watch
 
 
 def test_what_takes_too_long_is_stopped_once() -> None:
