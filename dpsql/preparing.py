@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpsql.answer import Answer
-from dpsql.errors import Error, Unsupported
+from dpsql.errors import Error, Unsupported, part_of
 from dpsql.held import Held
 from dpsql.post.sandbox import OutputColumn
 from dpsql.schema.model import Schema
@@ -46,8 +46,9 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
     match command:
         case None:
             return _query(desk, schema, sql, types)
-        case ExplainCommand(inner) | DescribeQueryCommand(inner):
-            found = _query(desk, schema, inner, types)
+        case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
+            with part_of(sql, offset):
+                found = _query(desk, schema, inner, types)
             return Prepared(found.parameters, desk.told(_shape_of(command)).columns, _word(sql))
         case DeclareCommand(_, inner) | CopyCommand(inner):
             if _command(inner) is not None:

@@ -210,13 +210,16 @@ class Session:
         """What a command tells that asks for no rows."""
         return self._asked_by(command, "", ())
 
-    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Prepared:
+    def prepare(
+        self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Prepared:
         """The types of a statement's parameters, inferred where they are not given, and its columns.
 
         Free, and runs nothing: what runs is compiled again with the values.
         """
         try:
-            return prepare(self, self._shown, self._held, sql, types)
+            with self._set(settings):
+                return prepare(self, self._shown, self._held, sql, types)
         except Error as error:
             if error.statement is None:
                 error.statement = sql

@@ -240,13 +240,19 @@ class Conversation:
         copy = command if isinstance(command, CopyCommand) else None
         given = [parameter_type(oid) for oid in message.types]
         with part_of(message.sql, offset), part_of(sql, copy.offset if copy is not None else 0):
-            prepared = self._session.prepare(sql if copy is None else copy.sql, [type_of(one) for one in given])
+            prepared = self._session.prepare(
+                sql if copy is None else copy.sql, [type_of(one) for one in given], settings=self._wished(message.name)
+            )
         word = prepared.command if copy is None else "COPY"
         self._exchange.require_end(word)
         inferred = [own_wire_type(type_) for type_ in prepared.parameters]
         told = tuple(one or (inferred[at] if at < len(inferred) else None) for at, one in enumerate(given))
         types = tuple(one for one in (*told, *inferred[len(told) :]) if one is not None)
         return Statement(sql, offset, types, len(inferred), () if copy else tuple(prepared.columns), word, copy)
+
+    def _wished(self, name: str) -> dict[str, str] | None:
+        """The settings of one statement, as dpsql's own client tells them."""
+        return dict(read_name(name).settings) or None if self._notices.structured else None
 
     def _bound(self, message: Bind) -> Portal:
         statement = self._held.statement(message.statement)

@@ -87,8 +87,10 @@ class Watched:
         finally:
             self._tell(Told(kind, outcome, sqlstate, charge, monotonic() - began))
 
-    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Prepared:
-        return self._session.prepare(sql, types)
+    def prepare(
+        self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Prepared:
+        return self._session.prepare(sql, types, settings=settings)
 
     def cancel(self, ticket: Ticket | None = None) -> None:
         self._session.cancel(ticket)
