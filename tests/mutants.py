@@ -84,6 +84,7 @@ OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
 DOORS = ("tests/attacks/test_found_at_the_doors.py",)
 SHELL = ("tests/unit/repl/test_shell.py",)
 PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
+FREE = ("tests/attacks/test_free_statements.py",)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,26 @@ MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", 
 BINS = "privacy/choice.py"
 
 MUTANTS = (
+    # --- what is free
+    mutant("groups that must be selected count as listed", "rewrite/known_groups.py",
+           "return not gather.all_parts", "return not gather.parts", FREE),
+    mutant("the range of some rows is the declared one", "sql/ranges.py",
+           "if isinstance(node, Filter) and all(_is_present(part, column) for part in conjuncts(node.condition)):",
+           "if isinstance(node, Filter):", FREE),
+    mutant("bounds stand for rows within conditions", "sql/split.py",
+           "DeclaredEnds(self.state.schema, self.ranges) if id(select) in self.shown else None",
+           "DeclaredEnds(self.state.schema, self.ranges)", FREE),
+    mutant("a preview reads the table itself", "sql/public_sources.py",
+           "        if not declared.public:\n", "        if False:\n", FREE),
+    mutant("made-up rows are aggregated", "sql/previews.py",
+           "if groups or isinstance(node, exp.Window | exp.Pivot) or is_aggregate(node):", "if False:", FREE),
+    mutant("one table's preview is every table's", "sql/previews.py",
+           "if not state.preview or not table.preview:", "if not state.preview:", FREE),
+    mutant("a release that is not needed is bought", "free.py",
+           "        if release.name not in read | in_holes:\n            continue\n", "", FREE),
+    mutant("a pattern's last character may be missing", "functions/patterns.py",
+           'return all(part == "%%" for part in parts[place:])', "return len(parts) - place < 2",
+           ("tests/property/test_functions.py",)),
     # --- values
     mutant("the clip of a double is forgotten", EXPR,
            'f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "',

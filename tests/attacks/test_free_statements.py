@@ -5,6 +5,7 @@ Filter pickers over declared values, ranges from declared bounds, and previews o
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -129,7 +130,20 @@ def test_made_up_rows_are_marked(sql: str, deaf: Pair) -> None:
 
 @pytest.mark.parametrize("sql", RELEASES)
 def test_what_the_rows_decide_is_released(sql: str, pair: Pair) -> None:
-    assert pair.with_.compiled(sql).steps
+    plain, asked = pair.with_.explain(sql), pair.with_.explain(sql, settings={"ranges": "release"})
+    assert plain.releases and len(plain.releases) == len(asked.releases), "a bound stands for what rows decide"
+
+
+def test_who_wants_the_ends_of_the_rows_may_ask_for_them(pair: Pair) -> None:
+    for ranges, sql, releases in (
+        ("release", "SELECT MIN(day), MAX(day) FROM visits", 2),
+        ("declared", "SELECT MIN(day), MAX(n) FROM visits", 1),
+        ("all", "SELECT MIN(day), MAX(n), MIN(x) FROM visits", 0),
+        ("all", "SELECT MAX(n), COUNT(*) FROM visits", 1),
+    ):
+        assert len(pair.with_.explain(sql, settings={"ranges": ranges}).releases) == releases, (ranges, sql)
+    answer = pair.with_.execute("SELECT MIN(n), MAX(x), MIN(day) FROM visits", settings={"ranges": "all"})
+    assert answer.rows == [(0, 5.0, dt.date(2024, 1, 1))]
 
 
 @pytest.mark.parametrize("sql", NO_PREVIEWS)
