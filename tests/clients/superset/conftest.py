@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from api import User, log_in
 from hospital import Hospital, served_hospital
+from making import made_dataset, register
 from program import Superset, running_superset
 from recording import Relay, recorded
 
-ANALYSTS = ("ana", "bob")
+ANALYSTS = ("ana", "bob", "eve")  # of whom eve is unknown to dpsql
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +22,12 @@ def hospital() -> Iterator[Hospital]:
 
 
 @pytest.fixture(scope="session")
-def relay(hospital: Hospital) -> Iterator[Relay]:
+def relay(hospital: Hospital, left: Path) -> Iterator[Relay]:
     """Between Superset and dpsql; it tells what was sent."""
     with recorded("127.0.0.1", hospital.server.port) as relay:
         yield relay
+    told = "".join(f"{one.strip().removesuffix(';')};\n\n" for one in dict.fromkeys(relay.statements))
+    (left / "statements.sql").write_text(told)
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +58,11 @@ def bob(admin: User, superset: Superset) -> User:
 
 
 @pytest.fixture(scope="session")
+def eve(admin: User, superset: Superset) -> User:
+    return log_in(superset.address, "eve", superset.passwords["eve"])
+
+
+@pytest.fixture(scope="session")
 def database(admin: User, hospital: Hospital, relay: Relay) -> int:
     """Registered by ana's own connection string."""
     return register(admin, "hospital", hospital.address("ana", relay.port))
@@ -79,20 +86,8 @@ def shared_dataset(admin: User, ana: User, shared: int) -> int:
 
 
 @pytest.fixture(scope="session")
-def pictures(request: pytest.FixtureRequest) -> Path:
-    """Where pictures stay to be looked at: build/, which git ignores."""
+def left(request: pytest.FixtureRequest) -> Path:
+    """Where a picture and the statements are left to be looked at: build/, which git ignores."""
     folder = Path(request.config.rootpath) / "build" / "superset"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def register(admin: User, name: str, address: str, **more: bool) -> int:
-    extra = {"cost_estimate_enabled": True}
-    form = {"database_name": name, "sqlalchemy_uri": address, "extra": json.dumps(extra), "expose_in_sqllab": True}
-    made: int = admin.post("/api/v1/database/", {**form, **more})["id"]
-    return made
-
-
-def made_dataset(user: User, database: int) -> int:
-    made: int = user.post("/api/v1/dataset/", {"database": database, "schema": "public", "table_name": "visits"})["id"]
-    return made

@@ -20,8 +20,10 @@ CHANGES = {
     "  ana: {budget: {epsilon: 4, delta: 5e-7}}\n": """\
   ana: {budget: {epsilon: 8, delta: 5e-7}}
   bob: {budget: {epsilon: 8, delta: 5e-7}}
-  superset: {budget: {epsilon: 1e-3, delta: 1e-9}, may_act_for: [ana, bob]}
+  admin: {budget: {epsilon: 1e-3, delta: 1e-9}}
+  superset: {budget: {epsilon: 1e-3, delta: 1e-9}, may_act_for: [admin, ana, bob]}
 """,
+    "    source: patients.csv\n": "    source: patients.csv\n    preview: dummy\n",
 }
 
 

@@ -32,9 +32,7 @@ def test_the_document_has_the_lines_that_are_tried(config: ModuleType) -> None:
     assert '"CACHE_IMPERSONATION": True' in DOCUMENT and config.FEATURE_FLAGS["CACHE_IMPERSONATION"] is True
 
 
-@pytest.mark.parametrize(
-    "name", ["ana", "ana maria", "x -c role=bob", "x\\ -c role=bob", "x\t-crole=bob"]
-)
+@pytest.mark.parametrize("name", ["ana", "ana maria", "x -c role=bob", "x\\ -c role=bob", "x\t-crole=bob"])
 def test_a_name_is_one_role_whatever_it_is(config: ModuleType, name: str) -> None:
     """Who may choose her name in Superset must not choose her role by it."""
     uri = package("sqlalchemy").engine.make_url("postgresql://anyone:word@localhost:5433/hospital")

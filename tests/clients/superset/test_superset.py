@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from api import Json, Refused, User
-from charts import CHARTS, Chart, dashboard
+from charts import CHARTS, Chart, dashboard, metric, query
 from hospital import Hospital
+from making import made_dataset
 from program import Superset, take_picture
 from recording import Relay
 
@@ -148,7 +149,7 @@ def test_sql_lab_answers(ana: User, database: int, hospital: Hospital) -> None:
 def test_sql_lab_shows_our_message_and_hint(ana: User, database: int) -> None:
     with pytest.raises(Refused) as refused:
         in_lab(ana, database, "SELECT SUM(patient_id) AS total FROM visits")
-    assert "have no bounds" in refused.value.messages and "HINT:" in refused.value.messages
+    assert "has no bounds" in refused.value.messages and "HINT:" in refused.value.messages
     with pytest.raises(Refused) as refused:
         in_lab(ana, database, "SELECT COUNT(nosuch) FROM visits")
     assert refused.value.messages == 'We can\'t seem to resolve the column "nosuch" at line 2.'
@@ -161,6 +162,29 @@ def test_a_preview_is_refused_with_a_way_out(ana: User, database: int, hospital:
         in_lab(ana, database, preview)
     assert "HINT:" in refused.value.messages and "COUNT(*)" in refused.value.messages
     assert hospital.charges("ana") == before
+
+
+def test_a_preview_is_made_up_where_the_owner_allows_it(ana: User, database: int, hospital: Hospital) -> None:
+    before = hospital.charges("ana")
+    rows = in_lab(ana, database, ana.get(f"/api/v1/database/{database}/select_star/patients/public/")["result"])["data"]
+    assert len(rows) == 100 and {row["sex"] for row in rows} <= {"f", "m", "x", None}
+    assert hospital.charges("ana") == before
+
+
+def test_a_virtual_dataset(ana: User, database: int, hospital: Hospital, relay: Relay) -> None:
+    """Superset looks at one row of it for its types, so it needs a table whose preview is made up."""
+    before = hospital.charges("ana")
+    seniors = "SELECT sex, insured, 2025 - birth_year AS age FROM patients WHERE birth_year <= 1960"
+    dataset = made_dataset(ana, database, "seniors", sql=seniors)
+    found = ana.get(f"/api/v1/dataset/{dataset}")["result"]["columns"]
+    assert [(one["column_name"], one["type_generic"]) for one in found] == [("sex", 1), ("insured", 3), ("age", 0)]
+    assert hospital.charges("ana") == before
+    start = len(relay.statements)
+    chart = Chart("Seniors", "table", {}, query([], ["count", metric("AVG", "age")], columns=["sex"]))
+    shown = chart_data(ana, chart, dataset)
+    (statement,) = {one for one in relay.since(start) if "virtual_table" in one}
+    assert [tuple(row.values()) for row in shown] == hospital.rows("ana", statement)
+    assert {row["sex"] for row in shown} == {"f", "m", "x"} and hospital.charges("ana") != before
 
 
 def test_an_estimate_is_free(ana: User, database: int, hospital: Hospital) -> None:
@@ -194,9 +218,15 @@ def test_nobody_leaves_her_role_in_sql_lab(bob: User, shared: int, hospital: Hos
     assert (hospital.charges("ana"), hospital.charges("superset")) == before
 
 
-def test_who_is_no_analyst_gets_nothing(admin: User, shared_dataset: int) -> None:
-    """Superset's administrator is nobody's analyst."""
+def test_who_is_no_analyst_gets_nothing(eve: User, shared_dataset: int) -> None:
     with pytest.raises(Refused, match="permission denied to set role"):
+        chart_data(eve, CHARTS[0], shared_dataset)
+
+
+def test_who_registers_need_have_no_budget(admin: User, shared: int, shared_dataset: int) -> None:
+    """An administrator sees the catalog, and that is all."""
+    assert "public" in admin.get(f"/api/v1/database/{shared}/schemas/")["result"]
+    with pytest.raises(Refused, match="budget"):
         chart_data(admin, CHARTS[0], shared_dataset)
 
 
@@ -209,14 +239,14 @@ def test_impersonation_alone_logs_in_by_the_users_name(admin: User, hospital: Ho
 
 
 def test_a_dashboard_is_seen_and_refreshed_for_nothing(
-    ana: User, dataset: int, superset: Superset, hospital: Hospital, pictures: Path
+    ana: User, dataset: int, superset: Superset, hospital: Hospital, left: Path
 ) -> None:
     shown = {chart.kind: chart_data(ana, chart, dataset) for chart in CHARTS}
     paid = hospital.charges("ana")
     board = ana.post("/api/v1/dashboard/", {"dashboard_title": "Hospital", "published": True})["id"]
     ids = {chart.name: ana.post("/api/v1/chart/", chart.saved(dataset, [board]))["id"] for chart in CHARTS}
     ana.put(f"/api/v1/dashboard/{board}", dashboard(ids))
-    seen = take_picture(superset, "ana", f"/superset/dashboard/{board}/", pictures / "dashboard.png", len(CHARTS))
+    seen = take_picture(superset, "ana", f"/superset/dashboard/{board}/", left / "dashboard.png", len(CHARTS))
     text = str(seen["text"])
     assert seen["drawn"] == len(CHARTS)
     assert not re.search(r"error|unexpected|no results", text, re.IGNORECASE), text
