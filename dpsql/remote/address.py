@@ -21,7 +21,7 @@ TIMEOUT = 10.0
 """Seconds for connecting and logging in, unless `connect_timeout` says otherwise."""
 FORM = "Write dpsql://ana@host:5433/clinic, or postgresql://…"
 
-_OURS = ("sslmode", "sslrootcert", "channel_binding", "connect_timeout", "password", "user")
+_OURS = ("host", "port", "user", "password", "sslmode", "sslrootcert", "channel_binding", "connect_timeout")
 """What a URL says to the client; all else is for the server: settings, `options` and `application_name`."""
 
 
@@ -79,8 +79,8 @@ def read_server(
         raise InterfaceError("the URL names no user", hint=FORM)
     given = {key: value for key, value in query.items() if key not in _OURS}
     return ServerAddress(
-        host=_part(url.hostname) or "localhost",
-        port=_port(url),
+        host=query.get("host") or _part(url.hostname) or "localhost",
+        port=_port(url, query.get("port")),
         database=unquote(url.path.removeprefix("/")) or None,
         user=name,
         password=query.get("password") or _part(url.password) or environment.get("PGPASSWORD"),
@@ -102,11 +102,13 @@ def _split(where: str) -> SplitResult:
     return url
 
 
-def _port(url: SplitResult) -> int:
+def _port(url: SplitResult, given: str | None) -> int:
     try:
-        port = url.port
+        port = url.port if given is None else int(given)
     except ValueError:
-        raise InterfaceError("the port in the URL is no number from 1 to 65535", hint=FORM) from None
+        port = -1
+    if port is not None and not 0 < port < 65536:
+        raise InterfaceError("the port in the URL is no number from 1 to 65535", hint=FORM)
     return port or (PORT if url.scheme.lower() == "dpsql" else POSTGRES_PORT)
 
 

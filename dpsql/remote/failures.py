@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dpsql import errors
@@ -38,9 +39,12 @@ def read_error(fields: Mapping[str, str], told: Told | None = None, before: int 
     """The error of an ErrorResponse; `before` is how many characters the client put in front of the statement."""
     told = told or Told()
     state = fields.get("C", "XX000")
+    message = fields.get("M", "the server tells of an error and not of which")
+    if (counted := _BOUND.match(message)) is not None:
+        return _other_count(int(counted[1]), int(counted[2]))
     inside = fields.get("q")  # another text than the statement, such as a view's, which it points into
     error = _kind(state, told.error)(
-        fields.get("M", "the server tells of an error and not of which"),
+        message,
         detail=fields.get("D") if told.error is None else told.detail,
         hint=fields.get("H"),
         span=_span(fields.get("p" if inside else "P", ""), told.span, 0 if inside else before),
@@ -48,6 +52,18 @@ def read_error(fields: Mapping[str, str], told: Told | None = None, before: int 
     )
     error.charge, error.statement = told.charge, inside
     return error
+
+
+_BOUND = re.compile(r"bind message supplies (\d{1,5}) parameters, but .* requires (\d{1,5})\Z", re.ASCII | re.DOTALL)
+
+
+def _other_count(given: int, used: int) -> Error:
+    """As a local session says it."""
+    return errors.ProgrammingError(
+        f"the statement has {used} placeholder{'' if used == 1 else 's'}, but {given} given",
+        hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
+        sqlstate="08P01",
+    )
 
 
 def _kind(state: str, name: str | None) -> type[Error]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dpsql.errors import Error, InvalidSyntax, OperationalError
@@ -84,21 +85,16 @@ class RemoteSession:
     ) -> Answer:
         """One statement, as a local session has it. `settings`, and whether it must be free, hold for it alone."""
         ticket = ticket or Ticket()
-        with self._lock:
+        with self._lock, _about(sql):
             self._charged, self._heard = NOTHING, Heard()
             try:
                 values = bound(parameters)
                 wishes = Wishes(tuple((settings or {}).items()), ticket.free)
                 heard = self._run(lambda heard: ask(self._link, sql, values, wishes, heard), ticket)
-            except Error as error:
-                error.charge = self._heard.told.charge
-                if error.statement is None:
-                    error.statement = sql
-                raise
-            finally:
+                self._left = heard.told.left or self._left
+                return _answer(heard)
+            finally:  # Ctrl-C, too, leaves a charge behind
                 self._charged = self._heard.told.charge
-            self._left = heard.told.left or self._left
-            return _answer(heard)
 
     @property
     def charged(self) -> Charge:
@@ -125,7 +121,7 @@ class RemoteSession:
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> Explanation:
-        with self._lock:
+        with self._lock, _about(sql):
             values, wishes = bound(parameters), Wishes(tuple((settings or {}).items()))
             told = self._run(
                 lambda heard: ask(self._link, EXPLAIN + sql, values, wishes, heard, len(EXPLAIN)), Ticket()
@@ -214,6 +210,17 @@ class RemoteSession:
                 self._link.close()
 
 
+@contextmanager
+def _about(sql: str) -> Iterator[None]:
+    """Errors tell the statement that they are about."""
+    try:
+        yield
+    except Error as error:
+        if error.statement is None:
+            error.statement = sql
+        raise
+
+
 def _read(kind: Any, plain: Any) -> Any:
     try:
         return from_plain(kind, plain)
@@ -234,7 +241,7 @@ def _cell(heard: Heard) -> Any:
 def _answer(heard: Heard) -> Answer:
     told = heard.told
     if heard.tag is None:
-        raise InvalidSyntax("the statement is empty")
+        raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
     columns = tuple(OutputColumn(*column) for column in told.columns)
     return Answer(
         columns,
