@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.remote.address import ServerAddress, is_server, read_server
+from dpsql.remote.address import ServerAddress, is_server, read_server, split_server
 
 __all__ = ["Address", "ServerAddress", "Setting", "is_server", "read_address", "read_settings", "schema_path"]
 
@@ -44,7 +44,7 @@ def read_address(
     given = read_settings(settings)
     text = os.fspath(where)
     if is_server(text):
-        return read_server(text, user, _query(urlsplit(text).query), given, os.environ)
+        return read_server(text, user, _query(split_server(text).query), given, os.environ)
     if not text.lower().startswith("dpsql:"):
         if scheme := _SCHEME.match(text):
             raise NotSupportedError(

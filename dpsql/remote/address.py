@@ -73,7 +73,7 @@ def read_server(
     environment: Mapping[str, str],
 ) -> ServerAddress:
     """`query` is what stands behind the question mark; arguments win over the URL, and that over the environment."""
-    url = _split(where)
+    url = split_server(where)
     name = user or query.get("user") or _part(url.username) or environment.get("PGUSER")
     if not name:
         raise InterfaceError("the URL names no user", hint=FORM)
@@ -92,7 +92,7 @@ def read_server(
     )
 
 
-def _split(where: str) -> SplitResult:
+def split_server(where: str) -> SplitResult:
     try:
         url = urlsplit(where)
     except ValueError:

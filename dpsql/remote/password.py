@@ -53,9 +53,16 @@ def find(line: str, wanted: tuple[str, ...]) -> str | None:
     'a:b'
     >>> find("host:5433:other:ana:x", ("host", "5433", "clinic", "ana"))
     """
-    fields = re.findall(r"((?:\\.|[^:\\])*)(?::|$)", line)[:5]
-    if line.startswith("#") or len(fields) < 5:
+    found = None if line.startswith("#") else _LINE.fullmatch(line)
+    if found is None:
         return None
-    parts = [re.sub(r"\\(.)", r"\1", field) for field in fields]
-    fits = all(field == "*" or part == value for field, part, value in zip(fields, parts, wanted, strict=False))
-    return parts[4] if fits else None
+    *fields, password = found.groups()
+    fits = all(field == "*" or _plain(field) == value for field, value in zip(fields, wanted, strict=True))
+    return _plain(password) if fits else None
+
+
+_LINE = re.compile(r"((?:\\.|[^:\\])*):" * 4 + "(.*)")
+
+
+def _plain(field: str) -> str:
+    return re.sub(r"\\(.)", r"\1", field)
