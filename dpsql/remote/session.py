@@ -225,9 +225,13 @@ def _read(kind: Any, plain: Any) -> Any:
     try:
         return from_plain(kind, plain)
     except ValueError:
-        raise OperationalError(
-            "the server tells it in another form", hint="Is it of another version of dpsql?", sqlstate="08P01"
-        ) from None
+        raise _not_understood() from None
+
+
+def _not_understood() -> OperationalError:
+    return OperationalError(
+        "the server tells it in another form", hint="Is it of another version of dpsql?", sqlstate="08P01"
+    )
 
 
 def _cell(heard: Heard) -> Any:
@@ -255,7 +259,10 @@ def _answer(heard: Heard) -> Answer:
 
 def _rows(columns: Sequence[OutputColumn], heard: Heard) -> list[tuple[Any, ...]]:
     read, told = reader(columns), heard.told
-    rows = [read(cells) for cells in heard.rows]
+    try:
+        rows = [read(cells) for cells in heard.rows]
+    except ValueError:
+        raise _not_understood() from None
     exact = [place for place, column in enumerate(columns) if column.type is None]
     if exact:
         rows = [_with_exact(row, place, exact, told) for place, row in enumerate(rows)]

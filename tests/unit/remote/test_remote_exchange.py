@@ -1,0 +1,314 @@
+"""Statements, without a server: replies in, answers and errors out; and a socket whose other end the test holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+import pytest
+
+import dpsql
+from dpsql import errors
+from dpsql.figures import NOTHING, CellError, Charge
+from dpsql.pgwire import client, meta, replies
+from dpsql.pgwire.encode import encoder
+from dpsql.pgwire.messages import Bind, Parse
+from dpsql.pgwire.protocol import Protocol
+from dpsql.pgwire.wire_types import column_type
+from dpsql.remote import link as link_room
+from dpsql.remote.address import ServerAddress
+from dpsql.remote.failures import read_error
+from dpsql.remote.link import Link
+from dpsql.remote.login import LoggedIn
+from dpsql.remote.session import RemoteSession
+from dpsql.remote.sockets import Opened
+from dpsql.remote.values import bound, reader
+from dpsql.session import Answer, OutputColumn, Receipt, Ticket, literals
+from dpsql.span import Span
+from dpsql.types import parse_type
+
+CHARGE = Charge(Fraction(1, 3), Fraction(1, 10**7), Fraction(2, 7), Fraction(0), None)
+ADDRESS = ServerAddress("h", 1, "clinic", "ana", "x")
+
+
+# --- a server that the test plays ------------------------------------------------------------------------------------
+
+
+class Stage:
+    """The other end of a connection."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        here, self.there = socket.socketpair()
+        login = LoggedIn(meta.Server("1", "clinic", "ana"), 7, b"keys")
+        monkeypatch.setattr(link_room, "start", lambda *_: login)
+        self.link = Link(ADDRESS, Opened(here))
+        self.session = RemoteSession(self.link)
+        self.heard: list[bytes] = []
+
+    def plays(self, *said: bytes, hang_up: bool = False) -> None:
+        """Hear one statement to its Sync, then say this."""
+
+        def play() -> None:
+            data = b""
+            while not data.endswith(client.SYNC):
+                data += self.there.recv(65536)
+            self.heard.append(data)
+            self.there.sendall(b"".join(said))
+            if hang_up:
+                self.there.close()
+
+        threading.Thread(target=play, daemon=True).start()
+
+    def messages(self) -> list[object]:
+        protocol = Protocol()
+        protocol.login_is_over()
+        protocol.receive(self.heard[-1])
+        return list(iter(protocol.next_message, None))
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    stage = Stage(monkeypatch)
+    yield stage
+    stage.link.close()
+    stage.there.close()
+
+
+READY = replies.ready_for_query("I")
+
+
+def notice(detail: str) -> bytes:
+    return replies.notice_response({"S": "NOTICE", "C": meta.CODE, "M": meta.MESSAGE, "D": detail})
+
+
+COLUMNS = (
+    OutputColumn("n", parse_type("bigint"), "BIGINT"),
+    OutputColumn("h", None, "MAP(VARCHAR, UBIGINT)"),
+    OutputColumn("big", parse_type("hugeint"), "HUGEINT"),
+)
+ANSWER = Answer(
+    COLUMNS,
+    [(i, {"a": i}, 2**100 + i) for i in range(1201)],
+    [(CellError(0.1 + i, -1.0, float("inf")), None, None) for i in range(1201)],
+    notices=("☃ is cold",),
+    receipts=(Receipt("ana", 3, "f" * 64),),
+)
+
+
+def sent(answer: Answer, charge: Charge = CHARGE) -> list[bytes]:
+    encoders = [encoder(column_type(column)[0], 0) for column in answer.columns]
+    rows = [
+        replies.data_row([encode(value) for encode, value in zip(encoders, row, strict=True)]) for row in answer.rows
+    ]
+    told = [notice(text) for text in meta.answer_notices(answer, charge, "60 %")]
+    return [*rows, *told, replies.command_complete(f"{answer.command} {len(rows)}")]
+
+
+def test_an_answer_comes_back_as_it_was(stage: Stage) -> None:
+    """Its error bars and its lists in several notices, exactly; and what was charged, to the last bit."""
+    assert len(list(meta.answer_notices(ANSWER, CHARGE, None))) > 5
+    stage.plays(*sent(ANSWER), READY)
+    answer = stage.session.execute("SELECT 1")
+    assert answer == ANSWER
+    assert stage.session.charged == CHARGE and stage.session.left_text() == "60 %"
+
+
+def test_byte_by_byte(stage: Stage) -> None:
+    short = replace(ANSWER, rows=ANSWER.rows[:3], errors=ANSWER.errors[:3])
+    told = b"".join([*sent(short), READY])
+
+    def play() -> None:
+        stage.there.recv(65536)
+        for at in range(len(told)):
+            stage.there.sendall(told[at : at + 1])
+
+    threading.Thread(target=play, daemon=True).start()
+    assert stage.session.execute("SELECT 1") == short
+
+
+def test_what_is_sent(stage: Stage) -> None:
+    """Values as values, never in the SQL; what holds for this statement alone, in the names."""
+    stage.plays(*sent(ANSWER), READY)
+    given = ("'; DROP TABLE x --", 7, 2**70, 1.5, 1e-07, Decimal("2.50"), None, True, dt.date(2020, 1, 2))
+    stage.session.execute("SELECT ?", given, settings={"epsilon": "0.1"}, ticket=Ticket(free=True))
+    parse = next(one for one in stage.messages() if isinstance(one, Parse))
+    bind = next(one for one in stage.messages() if isinstance(one, Bind))
+    assert parse.sql == "SELECT ?" and parse.types == (0, 20, 1700, 1700, 701, 1700, 0, 16, 0)
+    assert bind.values == (b"'; DROP TABLE x --", b"7", b"1180591620717411303424", b"1.5", b"1e-07", b"2.50", None,
+                           b"t", b"2020-01-02")  # fmt: skip
+    for name in (parse.name, bind.portal, bind.statement):
+        assert meta.read_name(name) == meta.Wishes((("epsilon", "0.1"),), free=True)
+
+
+def test_an_error_and_then_another_statement(stage: Stage) -> None:
+    error = errors.NotPrivate("this would return single private rows", detail="One row.", span=Span(7, 8))
+    fields = {"S": "ERROR", "C": "0A000", "M": error.message, "D": "One row. It was charged.", "P": "8", "H": "Sum."}
+    stage.plays(notice(meta.error_notice(error, CHARGE)), replies.error_response(fields), READY)
+    with pytest.raises(errors.NotPrivate) as caught:
+        stage.session.execute("SELECT * FROM visits")
+    found = caught.value
+    assert (found.detail, found.hint, found.span, found.charge) == ("One row.", "Sum.", Span(7, 8), CHARGE)
+    assert found.statement == "SELECT * FROM visits" and stage.session.charged == CHARGE
+    stage.plays(*sent(ANSWER, NOTHING), READY)
+    assert stage.session.execute("SELECT 1").rows == ANSWER.rows and stage.session.charged == NOTHING
+
+
+def test_what_is_wrong_here_is_not_sent_and_was_not_charged(stage: Stage) -> None:
+    stage.plays(*sent(ANSWER), READY)
+    stage.session.execute("SELECT 1")
+    with pytest.raises(dpsql.ProgrammingError):
+        stage.session.execute("SELECT ?", [float("nan")])
+    assert stage.session.charged == NOTHING and not stage.session.lost
+
+
+# --- connections that end --------------------------------------------------------------------------------------------
+
+
+def test_a_connection_that_is_lost_says_so_and_asks_nothing_again(stage: Stage) -> None:
+    stage.plays(hang_up=True)
+    with pytest.raises(dpsql.OperationalError, match="lost") as caught:
+        stage.session.execute("SELECT COUNT(*) FROM visits")
+    assert caught.value.sqlstate == "08006" and "may have been charged" in (caught.value.detail or "")
+    assert "not charged twice" in (caught.value.hint or "") and stage.session.lost
+    assert len(stage.heard) == 1
+    with pytest.raises(dpsql.OperationalError, match="lost") as caught:
+        stage.session.execute("SELECT COUNT(*) FROM visits")
+    assert caught.value.detail is None
+
+
+def test_what_a_server_says_before_it_hangs_up(stage: Stage) -> None:
+    fields = {"S": "FATAL", "C": "57P01", "M": "terminating connection due to administrator command"}
+    stage.plays(replies.error_response(fields), hang_up=True)
+    with pytest.raises(dpsql.OperationalError, match="administrator") as caught:
+        stage.session.execute("SELECT 1")
+    assert caught.value.sqlstate == "57P01" and stage.session.lost
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"!\0\0\0\4", b"T\xff\xff\xff\xff", b"D\0\0\0\6\0\1", notice("no JSON"), notice('{"bars": [1], "column": 0}'),
+        notice('{"progress": [1]}'), replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
+    ],
+)  # fmt: skip
+def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None:
+    stage.plays(said, READY)
+    with pytest.raises(dpsql.OperationalError, match="lost"):
+        stage.session.execute("SELECT 1")
+    assert stage.session.lost
+
+
+def test_rows_of_another_width_are_no_answer(stage: Stage) -> None:
+    stage.plays(replies.data_row([b"1"]), *sent(replace(ANSWER, rows=[], errors=[])), READY)
+    with pytest.raises(dpsql.OperationalError, match="another form"):
+        stage.session.execute("SELECT 1")
+
+
+def test_a_closed_connection(stage: Stage) -> None:
+    stage.session.close()
+    stage.session.close()
+    with pytest.raises(dpsql.OperationalError):
+        stage.session.execute("SELECT 1")
+    assert stage.there.recv(100) == client.TERMINATE
+
+
+# --- cancel ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cancel_is_for_the_statement_under_way_alone(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    canceled: list[str] = []
+    monkeypatch.setattr(Link, "cancel", lambda self: canceled.append("sent"))
+    stage.session.cancel()
+    assert canceled == []
+    done, ticket = Ticket(), Ticket()
+    stage.plays(*sent(ANSWER), READY)
+    stage.session.execute("SELECT 1", ticket=done)
+    stage.session.cancel(done)
+    assert canceled == []  # it has ended: the server would cancel the next one
+    ticket.canceled = True
+    with pytest.raises(errors.QueryCanceled):
+        stage.session.execute("SELECT 1", ticket=ticket)
+    assert len(stage.heard) == 1  # it was not sent
+
+
+def test_progress(stage: Stage) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def play() -> None:
+        stage.there.recv(65536)
+        stage.there.sendall(notice(meta.progress_notice(1, 3)))
+        while stage.session.progress == (0, 0):
+            pass
+        seen.append(stage.session.progress)
+        stage.there.sendall(b"".join([*sent(ANSWER), READY]))
+
+    playing = threading.Thread(target=play, daemon=True)
+    playing.start()
+    stage.session.execute("SELECT 1")
+    playing.join(10)
+    assert seen == [(1, 3)]
+
+
+# --- values and errors -----------------------------------------------------------------------------------------------
+
+VALUES = [
+    ("boolean", True), ("smallint", -3), ("integer", 7), ("bigint", 2**62), ("hugeint", -(2**120)),
+    ("decimal(9,2)", Decimal("1.50")), ("real", 0.10000000149011612), ("double", 0.1), ("double", float("-inf")),
+    ("text", "a\n☃"), ("date", dt.date(2020, 2, 29)), ("time", dt.time(1, 2, 3, 4)),
+    ("timestamp", dt.datetime(2020, 1, 2, 3, 4, 5, 6)), ("timestamptz", dt.datetime(2020, 1, 2, tzinfo=dt.UTC)),
+    ("interval", dt.timedelta(days=-3, hours=5, microseconds=1)), ("uuid", UUID(int=5)), ("text", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "value"), VALUES)
+def test_a_cell_comes_back_with_its_type(type_: str, value: object) -> None:
+    column = OutputColumn("x", parse_type(type_), type_)
+    cell = None if value is None else encoder(column_type(column)[0], 0)(value)
+    (back,) = reader([column])((cell,))
+    assert repr(back) == repr(value)
+
+
+@pytest.mark.parametrize("value", [5, -(2**80), 1.5, -0.0, 1e300, 5e-324, Decimal("1E+3"), Decimal("0.000"), "x", True])
+def test_a_parameter_is_the_same_literal_on_the_server(value: object) -> None:
+    from dpsql.pgwire.decode import parameter
+    from dpsql.pgwire.wire_types import TEXT_TYPE, parameter_type
+
+    ((oid, data),) = bound([value])
+    there = parameter(data, parameter_type(oid) or TEXT_TYPE, 0)
+    assert literals([there]) == literals([value])
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("53400", errors.BudgetExceeded), ("57014", errors.QueryCanceled), ("42P01", errors.UnknownTable),
+        ("28P01", errors.AccessDenied), ("0A000", errors.NotSupportedError), ("XX000", errors.InternalError),
+        ("58000", errors.OperationalError), ("22P02", errors.DataError), ("99999", errors.DatabaseError),
+        ("25P02", errors.ProgrammingError), ("3D000", errors.AccessDenied), ("", errors.DatabaseError),
+    ],
+)  # fmt: skip
+def test_an_error_by_its_sqlstate(state: str, kind: type[errors.Error]) -> None:
+    error = read_error({"C": state, "M": "no", "P": "3"})
+    assert type(error) is kind and error.span == Span(2, 3)
+
+
+def test_an_error_in_what_the_client_put_in_front_points_nowhere() -> None:
+    assert read_error({"C": "42601", "M": "no", "P": "3"}, before=8).span is None
+    assert read_error({"C": "42601", "M": "no", "P": "11"}, before=8).span == Span(2, 3)
+    assert read_error({"C": "42601", "M": "no", "P": "x"}).span is None
+
+
+def test_an_error_in_another_text() -> None:
+    error = read_error({"C": "42601", "M": "no", "p": "8", "q": "SELECT nope"})
+    assert error.statement == "SELECT nope" and error.span == Span(7, 8)
+
+
+def test_the_name_of_a_class_that_is_none_counts_nothing() -> None:
+    for name in ("Warning", "Span", "Exception", "nosuch"):
+        assert type(read_error({"C": "53400"}, meta.Told(error=name))) is errors.BudgetExceeded

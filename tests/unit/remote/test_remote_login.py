@@ -1,0 +1,147 @@
+"""Logging in, without a socket: what a server says, as replies; what the client sends, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+import dpsql
+from dpsql.errors import AccessDenied
+from dpsql.passwords import make_verifier
+from dpsql.pgwire import client, meta, replies
+from dpsql.pgwire import scram as server
+from dpsql.pgwire.client import Authentication, ErrorResponse, ParameterStatus, ReadyForQuery, Reply
+from dpsql.pgwire.protocol import Protocol
+from dpsql.remote.address import ServerAddress
+from dpsql.remote.login import LoggedIn, start
+from dpsql.remote.scram import Channel, NotProven
+
+ADDRESS = ServerAddress("h", 5433, "clinic", "ana", "pencil", settings={"epsilon": "0.5", "user": "eve"})
+HELLO = ParameterStatus(meta.SERVER, meta.write_server(meta.Server("1.0", "clinic", "ana")))
+READY = (HELLO, client.BackendKeyData(7, b"keys"), ReadyForQuery("I"))
+
+
+def told(script: Sequence[Reply], address: ServerAddress = ADDRESS) -> tuple[LoggedIn, list[bytes]]:
+    """What becomes of a login whose server says this, whatever it hears."""
+    sent: list[bytes] = []
+    said = iter(script)
+    return start(address, Channel(), sent.append, lambda: next(said)), sent
+
+
+class Real:
+    """A server's side of SCRAM, as our own has it."""
+
+    def __init__(self, password: str = "pencil", lie: bytes | None = None, behind: Sequence[Reply] = READY) -> None:
+        self.sent: list[bytes] = []
+        self._password, self._lie, self._behind = password, lie, iter(behind)
+        self._steps = iter((self._offer, self._challenge, self._final, lambda: Authentication(0)))
+
+    def receive(self) -> Reply:
+        step = next(self._steps, None)
+        return next(self._behind) if step is None else step()
+
+    def _offer(self) -> Reply:
+        return Authentication(10, b"SCRAM-SHA-256\0\0")
+
+    def _body(self) -> bytes:
+        protocol = Protocol()
+        protocol.receive(self.sent[-1])
+        message = protocol.next_message()
+        assert message is not None
+        return message.body
+
+    def _challenge(self) -> Reply:
+        _, _, first = self._body().partition(b"\0")
+        verifier = make_verifier(self._password, b"salt salt")
+        self._made = server.challenge("SCRAM-SHA-256", first[4:].decode(), server.Channel(), verifier, True, "more")
+        return Authentication(11, self._made.text.encode())
+
+    def _final(self) -> Reply:
+        last = self._made.finish(self._body().decode()).encode()
+        return Authentication(12, self._lie or last)
+
+
+def log_in(real: Real) -> LoggedIn:
+    return start(ADDRESS, Channel(), real.sent.append, real.receive)
+
+
+def test_a_login() -> None:
+    real = Real()
+    login = log_in(real)
+    assert login == LoggedIn(meta.Server("1.0", "clinic", "ana"), 7, b"keys")
+    assert b"pencil" not in b"".join(real.sent)
+
+
+def test_what_the_client_says_first() -> None:
+    real = Real()
+    log_in(real)
+    protocol = Protocol()
+    protocol.receive(real.sent[0])
+    message = protocol.next_startup()
+    assert message.parameters == {
+        "epsilon": "0.5", "user": "ana", "database": "clinic", "client_encoding": "UTF8", "_dpsql.client": "on",
+    }  # fmt: skip
+
+
+def test_a_server_that_lies_about_its_signature() -> None:
+    with pytest.raises(NotProven):
+        log_in(Real(lie=b"v=AAAA"))
+
+
+def test_a_server_that_needs_no_password() -> None:
+    """It would be told all that is asked, and has proven nothing."""
+    with pytest.raises(NotProven, match="did not prove"):
+        told([Authentication(0), *READY])
+
+
+def test_a_server_that_ends_the_login_early() -> None:
+    challenge = Authentication(11, b"r=x,s=c2FsdA==,i=1")
+    for script in (
+        [Authentication(10, b"SCRAM-SHA-256\0\0"), Authentication(0), *READY],
+        [Authentication(10, b"SCRAM-SHA-256\0\0"), challenge],
+        [ReadyForQuery("I")],
+        [Authentication(12, b"v=AAAA")],
+    ):
+        with pytest.raises(NotProven):
+            told(script)
+
+
+@pytest.mark.parametrize("code", [3, 5, 7, 9])
+def test_the_password_itself_is_never_sent(code: int) -> None:
+    sent: list[bytes] = []
+    with pytest.raises(NotProven, match="itself"):
+        start(ADDRESS, Channel(), sent.append, lambda: Authentication(code, b"salt"))
+    assert len(sent) == 1 and b"pencil" not in sent[0]
+
+
+def test_a_wrong_password() -> None:
+    refused = ErrorResponse({"C": "28P01", "M": 'password authentication failed for user "ana"'})
+    with pytest.raises(AccessDenied, match="password authentication failed") as caught:
+        told([refused])
+    assert caught.value.sqlstate == "28P01"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        (ParameterStatus("server_version", "16.2"), ReadyForQuery("I")),
+        (ParameterStatus(meta.SERVER, "{}"), ParameterStatus("server_version", "16.2"), ReadyForQuery("I")),
+    ],
+)
+def test_a_server_that_is_none_of_ours(behind: Sequence[Reply]) -> None:
+    with pytest.raises(dpsql.OperationalError, match="no dpsql server at h:5433") as caught:
+        log_in(Real(behind=behind))
+    assert caught.value.detail == "It is PostgreSQL 16.2."
+
+
+def test_what_is_wrong_after_the_login() -> None:
+    wrong = ErrorResponse({"C": "22023", "M": "epsilon must be above 0", "H": "Write 0.5."})
+    with pytest.raises(dpsql.ProgrammingError, match="above 0"):
+        log_in(Real(behind=(wrong,)))
+
+
+def test_replies_of_our_own_server_are_read() -> None:
+    found = client.Replies()
+    found.receive(replies.parameter_status(meta.SERVER, HELLO.value))
+    assert found.next_reply() == HELLO
