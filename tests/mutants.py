@@ -76,6 +76,7 @@ PINS = ("tests/unit/test_pins.py",)
 STALE = ("tests/unit/test_versions.py", "-k", "no_names")
 STATE = ("tests/unit/test_state.py",)
 ROLES = ("tests/unit/test_roles.py",)
+CHILDREN = ("tests/unit/post/test_children.py",)
 OPTIONS = ("tests/clients/sqlalchemy/test_dialect_statements.py", "-k", "nearly_a_setting")
 PLANTED = ("tests/unit/owner/test_planted.py", "-k")
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
@@ -85,6 +86,8 @@ DOORS = ("tests/attacks/test_found_at_the_doors.py",)
 SHELL = ("tests/unit/repl/test_shell.py",)
 PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 FREE = ("tests/attacks/test_free_statements.py",)
+TALK = ("tests/unit/pgwire/test_conversation.py",)
+BYTES = ("tests/unit/pgwire/test_protocol.py",)
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,35 @@ MUTANTS = (
     mutant("a pattern's last character may be missing", "functions/patterns.py",
            'return all(part == "%%" for part in parts[place:])', "return len(parts) - place < 2",
            ("tests/property/test_functions.py",)),
+    # --- the wire
+    mutant("wire: describing a portal runs it", "pgwire/conversation.py",
+           "        portal = self._held.portal(name)\n        if portal.statement.columns:",
+           "        portal = self._held.portal(name)\n        list(self._execute(portal, 1))\n"
+           "        if portal.statement.columns:", TALK),
+    mutant("wire: a portal runs whenever it is executed", "pgwire/conversation.py",
+           "            if portal.rows is None:\n                told", "            if True:\n                told",
+           TALK),
+    mutant("wire: the text of any exception is told", "pgwire/errors.py",
+           'InternalError("internal error")', "InternalError(repr(error))", TALK),
+    mutant("wire: what was charged is not told of a failure", "pgwire/errors.py",
+           "sentences = [told.detail, charge_sentence(charge)]", "sentences = [told.detail]", TALK),
+    mutant("wire: a failed transaction goes on", "pgwire/exchange.py",
+           "if self.failed and command not in _ENDS:", "if False:", TALK),
+    mutant("wire: after an error messages are obeyed", "pgwire/conversation.py",
+           "                    self._skipping = True\n", "", TALK),
+    mutant("wire: a cancel is kept for the next statement", "pgwire/exchange.py",
+           "            with self._guard:\n                self._under_way = None\n",
+           "            pass\n", TALK),
+    mutant("wire: an answer is made all at once", "pgwire/results.py",
+           "        if size >= CHUNK:", "        if False:", TALK),
+    mutant("wire: portals hold any number of rows", "pgwire/conversation.py",
+           "        self._held.check_rows()\n", "", TALK),
+    mutant("wire: texts and values are held without limit", "pgwire/held.py",
+           "if held + more > MOST_BYTES:", "if False:", TALK),
+    mutant("wire: a message of any length is waited for", "pgwire/protocol.py",
+           "if not 4 <= length <= self._most:", "if not 4 <= length:", BYTES),
+    mutant("wire: more is kept than a message may have", "pgwire/protocol.py",
+           "if len(data) > self.room:", "if False:", BYTES),
     # --- values
     mutant("the clip of a double is forgotten", EXPR,
            'f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "',
@@ -460,8 +492,13 @@ MUTANTS = (
     mutant("two processes run one charge", "ledger/leases.py",
            "    if known is not None and not known.over:\n        return known\n", "", LEASES),
     mutant("two who ask are two runs", "runs.py",
-           "run = run or self._begin(data, job)", "run = self._begin(data, job)", RUNS),
+           "run = run or self._begin(data, job, account)", "run = self._begin(data, job, account)", RUNS),
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity,", ",", SHARED),
+    mutant("a statement takes the memory of all", "post/child.py",
+           "resource.setrlimit(resource.RLIMIT_AS, (now + MOST, now + MOST))", "pass", CHILDREN),
+    mutant("what a child sends is run", "post/children.py", "if (module, name) in _PLAIN:", "if True:", CHILDREN),
+    mutant("a child has the secrets of the server", "post/children.py", "env=known,", "env={**os.environ, **known},",
+           CHILDREN),
     mutant("an account takes all runs", "runs.py", " or own >= self._most_of_one", "", RUNS),
     mutant("anyone may act for anyone", "roles.py",
            "        for one in allowed:\n", "        for one in [one.name for one in self._schema.analysts]:\n", STATE),
