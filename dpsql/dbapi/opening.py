@@ -17,12 +17,11 @@ from dpsql.errors import InterfaceError
 from dpsql.outlook import Outlook, look
 from dpsql.parts import import_parts
 from dpsql.remote.address import ServerAddress
-from dpsql.remote.link import Link
-from dpsql.remote.open import Ask, open_link
-from dpsql.remote.outlook import look_remotely
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
+    from dpsql.remote.link import Link
+    from dpsql.remote.open import Ask
 
 
 def open_soon(
@@ -36,8 +35,8 @@ def open_soon(
     """
     address = read_address(where, user, settings)
     if isinstance(address, ServerAddress):
-        link = open_link(address, ask)
-        return Opening(link, look_remotely(link))
+        link = _log_in(address, ask)
+        return Opening(link, import_module("dpsql.remote.outlook").look_remotely(link))
     outlook = look(address.path, address.user)
     opening = Opening(address, outlook)
     if outlook is None:
@@ -51,10 +50,16 @@ def open_now(
     """As `dpsql.connect`, for a command line: `ask` asks a person for a password that stands nowhere."""
     address, opened = read_address(where, user, settings), import_module("dpsql.dbapi.connection")
     if isinstance(address, ServerAddress):
-        connection: Connection = opened.connect_link(open_link(address, ask))
+        connection: Connection = opened.connect_link(_log_in(address, ask))
     else:
         connection = opened.connect(address.path, address.user, **address.settings)
     return connection
+
+
+def _log_in(address: ServerAddress, ask: Ask | None) -> Link:
+    """Who opens a schema does not wait for the import of what speaks to servers."""
+    link: Link = import_module("dpsql.remote.open").open_link(address, ask)
+    return link
 
 
 class Opening:
@@ -101,7 +106,7 @@ class Opening:
             self._ended.wait()  # Python ends badly while the driver is at work
         if self._connection is not None:
             self._connection.close()
-        elif isinstance(self._where, Link):
+        elif not isinstance(self._where, Address):
             self._where.close()
 
     def _open(self, failed: Callable[[BaseException], None] | None) -> None:
@@ -110,10 +115,10 @@ class Opening:
                 if self._left:
                     return
             where, opened = self._where, import_module("dpsql.dbapi.connection")
-            if isinstance(where, Link):
-                self._connection = opened.connect_link(where)
-            else:
+            if isinstance(where, Address):
                 self._connection = opened.connect(where.path, where.user, **where.settings)
+            else:
+                self._connection = opened.connect_link(where)
         except BaseException as error:
             self._error = error
             if failed is not None:
