@@ -16,6 +16,7 @@ from dpsql.pgwire.answering import Prepared
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.databases import Served
 from dpsql.pgwire.messages import Message
+from dpsql.pgwire.telling import structured_notice
 from dpsql.session import Answer, Charge, Parameter, Session, Ticket
 from dpsql.types import Type
 
@@ -115,6 +116,20 @@ class Talk:
     def __init__(self, session: Session, tell: Tell, bug: Callable[[BaseException], None], structured: bool) -> None:
         self._watched = Watched(session, tell)
         self._conversation = Conversation(self._watched, structured=structured, log=bug)
+        self._told_progress = (0, 0)
+        self.tells_progress = structured
+        """Whether the client wants to be told, while a statement runs, how far it is."""
+
+    def progress(self) -> bytes:
+        """Of the statement under way, if there is news: how many of its releases are there, of how many.
+
+        Privacy: a release is there when its run is seen to have ended, which is on the grid of `min_latency`.
+        """
+        now = self._conversation.progress
+        if now in ((0, 0), self._told_progress):
+            return b""
+        self._told_progress = now
+        return structured_notice(meta.progress_notice(*now))
 
     def greeting(self) -> bytes:
         return self._conversation.greeting()
@@ -131,6 +146,7 @@ class Talk:
 
     def turn_is_over(self) -> None:
         self._watched.cancel_next = False
+        self._told_progress = (0, 0)
 
 
 def open_talk(

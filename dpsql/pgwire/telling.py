@@ -58,7 +58,7 @@ class Notices:
     def of_answer(self, answer: Answer, charge: Charge) -> Iterator[bytes]:
         if self.structured:
             left = self._left() if answer.receipts else None
-            yield from map(_structured, meta.answer_notices(answer, charge, left))
+            yield from map(structured_notice, meta.answer_notices(answer, charge, left))
         elif (answer.notices or answer.receipts) and self._wanted:
             for text in answer.notices:
                 yield notice(text)
@@ -68,7 +68,7 @@ class Notices:
 
     def of_error(self, error: Exception, charge: Charge) -> Iterator[bytes]:
         if self.structured:
-            yield _structured(meta.error_notice(error, charge))
+            yield structured_notice(meta.error_notice(error, charge))
 
     def warning(self, text: str, sqlstate: str) -> Iterator[bytes]:
         if not self.structured:
@@ -85,5 +85,5 @@ def notice(text: str) -> bytes:
     return replies.notice_response(notice_fields(text))
 
 
-def _structured(detail: str) -> bytes:
+def structured_notice(detail: str) -> bytes:
     return replies.notice_response(notice_fields(meta.MESSAGE, "NOTICE", meta.CODE, detail))

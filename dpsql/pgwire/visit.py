@@ -41,6 +41,8 @@ CHUNK = 64 * 1024
 """Bytes of answers that are gathered before they are written."""
 BATCH = 256
 """Messages that are answered in one turn: a client may send any number at once."""
+PROGRESS_SECONDS = 0.25
+"""Between two looks at how far a statement is."""
 UNFINISHED_SECONDS = 120.0
 """For the next bytes of a message that has begun."""
 
@@ -252,13 +254,28 @@ class Visit:
             assert talk is not None
             work, more = self._answers(talk, messages), True
             while more and not self.link.gone:
-                data, more = await self._on_thread(partial(_gathered, work))
+                data, more = await self._with_progress(talk, partial(_gathered, work))
                 if data:
                     self.link.write(data)
                     await self.link.drain(self.house.bounds.write_seconds or None)
             talk.turn_is_over()
             if self.link.gone or isinstance(messages[-1], Terminate):
                 return
+
+    async def _with_progress(self, talk: Talk, work: Callable[[], T]) -> T:
+        """On a thread; who wants it is told meanwhile how far the statement is. Only whole messages were written yet."""
+        telling = self._loop.create_task(self._tell_progress(talk)) if talk.tells_progress else None
+        try:
+            return await self._on_thread(work)
+        finally:
+            if telling is not None:
+                telling.cancel()
+
+    async def _tell_progress(self, talk: Talk) -> None:
+        while not self.link.gone:
+            await asyncio.sleep(PROGRESS_SECONDS)
+            if news := talk.progress():
+                self.link.write(news)
 
     @staticmethod
     def _answers(talk: Talk, messages: Sequence[Message]) -> Iterator[tuple[bytes, bool]]:
