@@ -263,7 +263,7 @@ class Visit:
                 return
 
     async def _with_progress(self, talk: Talk, work: Callable[[], T]) -> T:
-        """On a thread; who wants it is told meanwhile how far the statement is. Only whole messages were written yet."""
+        """On a thread; who wants it is told meanwhile how far it is. What was written before are whole messages."""
         telling = self._loop.create_task(self._tell_progress(talk)) if talk.tells_progress else None
         try:
             return await self._on_thread(work)
