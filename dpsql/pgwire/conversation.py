@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from dpsql.errors import InvalidSyntax, ProgrammingError, Unsupported, part_of
 from dpsql.pgwire import replies
@@ -43,9 +44,10 @@ from dpsql.pgwire.messages import (
     Terminate,
 )
 from dpsql.pgwire.meta import Wishes, read_name
-from dpsql.pgwire.results import chunked, columns_of, spread, tag
+from dpsql.pgwire.results import Columns, chunked, columns_of, spread, tag
 from dpsql.pgwire.telling import Notices, Reported
 from dpsql.pgwire.wire_types import own_wire_type, parameter_type, type_of
+from dpsql.quoting import quoted
 from dpsql.session import Answer, CopyCommand, DeallocateCommand, Parameter, Ticket, read_command, split_statements
 
 Log = Callable[[BaseException], None]
@@ -281,10 +283,18 @@ class Conversation:
         yield columns_of(statement.columns).description if statement.columns else replies.NO_DATA
 
     def _describe_portal(self, name: str) -> Iterator[bytes]:
+        columns = self._portal_columns(name)
+        yield columns.description if columns.names else replies.NO_DATA
+
+    def _portal_columns(self, name: str) -> Columns:
+        """Of a portal; or of a cursor that was declared in SQL, since these have their names in common."""
+        if name and name not in self._held.portals:
+            with suppress(ProgrammingError):  # there is no such cursor either
+                return columns_of(self._session.prepare(f"FETCH FROM {quoted(name, always=True)}").columns)
         portal = self._held.portal(name)
         if portal.statement.columns:
             self._exchange.require_end(portal.statement.command)
-        yield portal.columns.description if portal.statement.columns else replies.NO_DATA
+        return portal.columns
 
     def _execute(self, portal: Portal, limit: int) -> Iterator[bytes]:
         statement = portal.statement

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.talking import read_all, say
 
-from dpsql.errors import BudgetExceeded, QueryCanceled
+from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
 from dpsql.figures import NOTHING, CellError, Charge
 from dpsql.pgwire import client, held, meta, results
 from dpsql.pgwire.conversation import Conversation
@@ -77,6 +77,8 @@ class Fake:
     def prepare(self, sql, types=(), *, settings=None):
         self.prepared.append(sql)
         command = sql.split()[0].upper()
+        if command == "FETCH":
+            raise ProgrammingError("there is no such cursor", sqlstate="34000")
         if command in ("BEGIN", "COMMIT", "ROLLBACK", "SET"):
             return Prepared((), (), command)
         found = self.answers.get(sql)

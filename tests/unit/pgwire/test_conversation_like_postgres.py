@@ -133,6 +133,10 @@ STORIES = {
         Query("COMMIT"),
         Query("DECLARE c CURSOR FOR SELECT 1 AS a"),
     ],
+    "cursors of SQL are portals": [
+        Query("BEGIN"), Query(f'DECLARE "a ""c" CURSOR FOR {ROWS}'), Describe("P", 'a "c'), Sync(), Describe("P", "nope"),
+        Sync(), Query("ROLLBACK"),
+    ],
     "discard": [Parse("s", ONE), Sync(), Query("DISCARD ALL"), Bind("", "s"), Sync()],
     "warnings": [Query("SELECT 1 AS a; COMMIT; SELECT 2 AS b")],
 }  # fmt: skip
