@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpsql.errors import AccessDenied, InvalidParameter, Unsupported
-from dpsql.pgwire.meta import PARAMETER
 
 _NOT_SETTINGS = ("user", "database", "options", "replication")
 _OFF = ("", "false", "off", "no", "0", "f", "n")
@@ -25,8 +24,6 @@ class Opening:
     """Those of `options` first, then those that stand as parameters of their own; a later one counts."""
     unknown: tuple[str, ...] = ()
     """Options of the protocol that we have never heard of: `_pq_.…`."""
-    ours: bool = False
-    """Whether it is dpsql's own client, which is told more: see `meta`."""
 
 
 def read_opening(parameters: Mapping[str, str]) -> Opening:
@@ -40,16 +37,19 @@ def read_opening(parameters: Mapping[str, str]) -> Opening:
         parameters.get("database") or user,
         {name: value for name, value in parameters.items() if name not in _NOT_SETTINGS and not name.startswith("_")},
         tuple(name for name in parameters if _is_protocol(name)),
-        parameters.get(PARAMETER) == "on",
     )
 
 
 def settings_of(parameters: Mapping[str, str], opening: Opening) -> dict[str, str]:
-    """The settings of a connection; raises what is wrong with them, for who has logged in."""
+    """The settings of a connection; raises what is wrong with them, for who has logged in.
+
+    The time zone of the client's machine, which JDBC sends unasked, is no wish: times are in UTC, and the client is
+    told so. Where it is wished for by `options` or SET, it is refused.
+    """
     if parameters.get("replication", "").lower() not in _OFF:
         raise Unsupported("there is no replication here", hint="Leave out the parameter replication.")
     given = dict(read_options(parameters.get("options", "")))
-    return {**given, **{name.lower(): value for name, value in opening.settings.items()}}
+    return given | {name.lower(): value for name, value in opening.settings.items() if name.lower() != "timezone"}
 
 
 def read_options(text: str) -> list[tuple[str, str]]:
