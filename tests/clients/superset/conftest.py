@@ -81,8 +81,9 @@ def shared(admin: User, hospital: Hospital, relay: Relay) -> int:
 
 
 @pytest.fixture(scope="session")
-def shared_dataset(admin: User, ana: User, shared: int) -> int:
-    return made_dataset(ana, shared)
+def shared_dataset(ana: User, shared: int) -> int:
+    """Of the other table: in SQLite, Superset has one dataset of a name, whatever its database."""
+    return made_dataset(ana, shared, "patients")
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,11 @@ import time
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 # As root there is no sandbox; the others keep Chromium from looking for hosts of its maker.
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--window-size=1400,1500", "--lang=en-US")  # fmt: skip
+         "--disable-dev-shm-usage", "--window-size=1400,1340", "--lang=en-US")  # fmt: skip
 DRAWN = "[data-test='slice-container'], .slice_container"
 
 
@@ -28,26 +27,45 @@ def start(chromium, driver, folder):
 
 
 def log_in(browser, address, user, password):
-    browser.get(f"{address}/login/")
-    find = WebDriverWait(browser, 60).until
-    find(lambda page: page.find_element(By.CSS_SELECTOR, "input[name='username'], #username")).send_keys(user)
-    browser.find_element(By.CSS_SELECTOR, "input[name='password'], #password").send_keys(password)
-    browser.find_element(By.CSS_SELECTOR, "button[type='submit'], input[type='submit']").click()
-    find(lambda page: "/login" not in page.current_url)
+    """The form takes no words before its script runs, so that it may have to be filled again."""
+    for _ in range(6):
+        browser.get(f"{address}/login/")
+        wait(60, lambda: fields(browser))
+        time.sleep(1)
+        for field, word in zip(fields(browser), (user, password), strict=True):
+            field.send_keys(word)
+        browser.find_element(By.CSS_SELECTOR, "button[type='submit'], input[type='submit']").click()
+        if wait(15, lambda: "/login" not in browser.current_url):
+            return
+    raise SystemExit(f"nobody was let in: {browser.find_element(By.TAG_NAME, 'body').text}")
+
+
+def fields(browser):
+    found = browser.find_elements(
+        By.CSS_SELECTOR, "#username, #password, input[name='username'], input[name='password']"
+    )
+    return found if len(found) == 2 else []
+
+
+def wait(seconds, until):
+    end = time.monotonic() + seconds
+    while not until():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def wait_for_charts(browser, charts):
-    """Until as many are there and none is loading any more."""
-    drawn = loading = []
-    end = time.monotonic() + 90
-    while time.monotonic() < end:
-        drawn = browser.find_elements(By.CSS_SELECTOR, DRAWN)
+    """Until as many are there and none is loading any more; how many are drawn."""
+
+    def drawn():
         loading = browser.find_elements(By.CSS_SELECTOR, ".loading, [data-test='loading-indicator']")
-        if len(drawn) >= charts and not loading:
-            break
-        time.sleep(0.5)
+        return len(browser.find_elements(By.CSS_SELECTOR, DRAWN)) if not loading else 0
+
+    wait(180, lambda: drawn() >= charts)
     time.sleep(2)  # charts fade in
-    return len(browser.find_elements(By.CSS_SELECTOR, DRAWN)) if not loading else 0
+    return drawn()
 
 
 def main():
