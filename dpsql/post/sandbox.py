@@ -3,7 +3,8 @@
 Law: this DuckDB has never seen a private row, holds no table, reaches no file and cannot be reconfigured. So what it
 says, errors included, is a function of the statement and of releases, and may be shown in full.
 
-One instance serves the whole process, one cursor each statement. Releases come in as parameters:
+One instance serves the whole process, one cursor each statement; a server has it in processes of their own
+(`children`), since DuckDB's own limit of memory does not count all. Releases come in as parameters:
 
     WITH r1 AS MATERIALIZED (SELECT unnest($1::BIGINT[]) AS "n") SELECT … FROM r1
 
@@ -20,14 +21,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 
 from dpsql.engines.duckdb import identifier, in_utc, lock, spelling, types_of
+from dpsql.engines.watch import Watch
 from dpsql.errors import DataError, Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
-from dpsql.engines.watch import Watch
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000
@@ -84,28 +85,52 @@ class Rows:
     rows: list[Row]
 
 
+class Place(Protocol):
+    """Where statements are post-processed instead of here: `children`, for a server."""
+
+    def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows: ...
+    def describe(self, sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]: ...
+
+
+_elsewhere: Place | None = None
+
+
+def run_elsewhere(place: Place | None) -> None:
+    """From now on, in this process; None: here again."""
+    global _elsewhere
+    _elsewhere = place
+
+
 def run(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
     """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows."""
+    return run_here(sql, tables, timeout) if _elsewhere is None else _elsewhere.run(sql, tables, timeout)
+
+
+def describe(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
+    """The columns that `run` would give, whatever the rows: they are not looked at, and may be empty."""
+    return describe_here(sql, tables) if _elsewhere is None else _elsewhere.describe(sql, tables)
+
+
+def run_here(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
     text, parameters = _with_releases(sql, tables), [list(column) for table in tables for column in table.rows]
     with _cursor(timeout) as cursor:
         result = cursor.execute(_single_select(text), parameters or None)
-        columns = tuple(_column(str(name), str(type_)) for name, type_, *_ in result.description or ())
+        columns = tuple(column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
         if len(rows) > MAX_ROWS:
             raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
         return Rows(columns, in_utc(rows, types_of(result)))
 
 
-def describe(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
-    """The columns that `run` would give, whatever the rows: they are not looked at, and may be empty."""
+def describe_here(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
     text = _with_releases(sql, tables)
     _single_select(text)
     with _cursor(timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {text}", [[] for table in tables for _ in table.columns] or None)
-        return tuple(_column(name, type_) for name, type_, *_ in described.fetchall())
+        return tuple(column_of(name, type_) for name, type_, *_ in described.fetchall())
 
 
-def _column(name: str, spelled: str) -> OutputColumn:
+def column_of(name: str, spelled: str) -> OutputColumn:
     return OutputColumn(name, parse_type(spelled), spelled)
 
 

@@ -1,0 +1,203 @@
+"""Sandboxes in processes of their own, for a server that many share: what one analyst's statement takes of memory, or
+crashes, is nobody else's.
+
+Law: a child gets releases and sends back plain values; from what it sends nothing is run. One that takes too long, dies
+or says nonsense is ended, and another takes its place.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dpsql import errors
+from dpsql.errors import Error, LimitExceeded, OperationalError
+from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
+from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, column_of
+
+MOST = 8
+"""Children at a time; a statement waits for one."""
+KEPT = 2
+"""That stay without work."""
+GRACE = 5.0
+"""Seconds beyond a statement's own time, after which its child is ended."""
+DESCRIBING = 10.0
+_PLAIN = {
+    ("datetime", "date"), ("datetime", "datetime"), ("datetime", "time"), ("datetime", "timedelta"),
+    ("datetime", "timezone"), ("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_UTC"),
+    ("builtins", "bytearray"),
+}  # fmt: skip
+
+
+class Children:
+    """A pool of them. Threads may share it."""
+
+    def __init__(self, most: int = MOST, kept: int = KEPT) -> None:
+        self._room = threading.BoundedSemaphore(most)
+        self._lock = threading.Lock()
+        self._idle: list[_Child] = []
+        self._kept = kept
+        self._closed = False
+
+    def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
+        columns, rows = self._ask(("run", sql, list(tables), timeout), timeout)
+        return Rows(tuple(column_of(name, spelled) for name, spelled in columns), rows)
+
+    def describe(self, sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
+        columns = self._ask(("describe", sql, list(tables), DESCRIBING), DESCRIBING)
+        return tuple(column_of(name, spelled) for name, spelled in columns)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.end()
+
+    def _ask(self, question: object, timeout: float) -> Any:
+        with self._room:
+            child = self._take()
+            try:
+                answer = child.ask(pickle.dumps(question, pickle.HIGHEST_PROTOCOL), timeout + GRACE)
+            except BaseException:
+                child.end()
+                raise
+            if _is_well(answer):
+                self._give_back(child)
+            else:
+                child.end()
+        return _told(answer)
+
+    def _take(self) -> _Child:
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive:
+                    return child
+        return _Child()
+
+    def _give_back(self, child: _Child) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < self._kept:
+                self._idle.append(child)
+                return
+        child.end()
+
+
+class _Child:
+    def __init__(self) -> None:
+        root = str(Path(__file__).resolve().parents[2])
+        known = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": root}
+        # A session of its own: Ctrl-C at the server's terminal is for the server.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dpsql.post.child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env=known, cwd=root, start_new_session=True,
+        )  # fmt: skip
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, question: bytes, patience: float) -> tuple[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            write_frame(stdin, question)
+            if not _is_ready(stdout.fileno(), patience):
+                raise _too_long(patience - GRACE)
+            answer = read_frame(stdout, MOST_OF_AN_ANSWER)
+        except (OSError, ValueError):
+            raise _too_large() from None
+        if answer is None:  # it died: nearly always for want of memory
+            raise _too_large()
+        return _read(answer)
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError, ValueError):
+                if pipe is not None:
+                    pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(10)
+
+
+def _is_ready(pipe: int, patience: float) -> bool:
+    end = time.monotonic() + patience
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN | select.POLLHUP)
+    while (left := end - time.monotonic()) > 0:
+        if poll.poll(min(left, 1.0) * 1000):
+            return True
+    return False
+
+
+class _Reader(pickle.Unpickler):
+    """Reads plain values: no other class is looked up, whatever the bytes name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _PLAIN:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError("a value of an unknown kind")
+
+
+def _read(answer: bytes) -> tuple[str, Any]:
+    try:
+        kind, told = _Reader(io.BytesIO(answer)).load()
+    except Exception:
+        raise OperationalError("post-processing ended in an unforeseen way", sqlstate="XX000") from None
+    return kind, told
+
+
+def _is_well(answer: tuple[str, Any]) -> bool:
+    """What a process took to its limit it does not always give back."""
+    kind, told = answer
+    return kind == "ok" or (kind == "error" and told[-1] != "53200")
+
+
+def _told(answer: tuple[str, Any]) -> Any:
+    kind, told = answer
+    match kind:
+        case "ok":
+            return told
+        case "error":
+            raise _error(*told)
+        case "large":
+            most = f"{MOST_OF_AN_ANSWER >> 20} MB"
+            raise LimitExceeded(f"the answer is larger than {most}", hint="Ask for less at a time: add a LIMIT.")
+        case _:
+            raise _too_large()
+
+
+def _error(name: str, message: str, detail: str | None, hint: str | None, sqlstate: str) -> Error:
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Error)):
+        kind = OperationalError
+    return kind(message, detail=detail, hint=hint, sqlstate=sqlstate)
+
+
+def _too_large() -> Error:
+    return OperationalError(
+        "post-processing needs more memory than it may have",
+        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        sqlstate="53200",
+    )
+
+
+def _too_long(seconds: float) -> Error:
+    return OperationalError(
+        f"post-processing took longer than {seconds:g} s",
+        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        sqlstate="57014",
+    )

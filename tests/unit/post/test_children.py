@@ -1,0 +1,144 @@
+"""Sandboxes in processes of their own: as the one here, but for what they may take."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
+from dpsql.post import children as room
+from dpsql.post import sandbox
+from dpsql.post.children import Children
+from dpsql.post.sandbox import ReleasedTable
+from dpsql.types import BIGINT, TEXT
+
+TABLE = ReleasedTable("r1", (("n", BIGINT), ("ward", TEXT)), ([1, 2, None], ["a", None, "ü"]))
+VALUES = """SELECT true AS b, 1::SMALLINT AS s, 2 AS i, 3::BIGINT AS l, 4::HUGEINT AS h, 5.25::DECIMAL(9, 2) AS d,
+    0.5::DOUBLE AS f, 'NaN'::DOUBLE AS nan, 'text' AS t, DATE '2020-01-02' AS day,
+    TIMESTAMP '2020-01-02 03:04:05.6' AS ts, TIMESTAMPTZ '2020-01-02 03:04:05+00' AS tz,
+    TIME '03:04:05' AS c, INTERVAL '1 day 2 hours' AS v,
+    'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::UUID AS u, [1, 2] AS li, {'a': 1} AS st, NULL AS nothing"""
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Children]:
+    pool = Children(most=4)
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize("sql", [VALUES, "SELECT ward, n * 2 AS m FROM r1 ORDER BY n", "SELECT SUM(n) FROM r1"])
+def test_a_child_answers_as_the_sandbox_here(children: Children, sql: str) -> None:
+    here, there = sandbox.run_here(sql, [TABLE], 5), children.run(sql, [TABLE], 5)
+    assert repr(there) == repr(here)
+    assert children.describe(sql, [TABLE]) == sandbox.describe_here(sql, [TABLE])
+
+
+def test_values_are_plain_ones_of_the_right_kinds(children: Children) -> None:
+    (row,) = children.run(VALUES, [], 5).rows
+    kinds = {bool, int, float, Decimal, str, dt.date, dt.datetime, dt.time, dt.timedelta, UUID, list, dict, type(None)}
+    assert {type(value) for value in row} == kinds
+
+
+def test_errors_are_those_of_the_sandbox(children: Children) -> None:
+    for sql in ("SELECT nothing FROM r1", "SELECT CAST('x' AS INTEGER)", "SELECT read_csv('/etc/passwd')"):
+        with pytest.raises(Error) as here:
+            sandbox.run_here(sql, [TABLE], 5)
+        with pytest.raises(Error) as there:
+            children.run(sql, [TABLE], 5)
+        assert type(there.value) is type(here.value) and str(there.value) == str(here.value)
+        assert there.value.sqlstate == here.value.sqlstate
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system keeps no limit of memory")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT length(repeat('x', 2000000000))",  # DuckDB's own limit of 1 GB lets it take 4
+        "SELECT len(range(1000000000))",
+        "SELECT repeat('x', 10000000) FROM generate_series(1, 300)",
+        "SELECT histogram(x) FROM generate_series(1, 3000000) t(x)",
+    ],
+)
+def test_a_statement_cannot_take_the_memory_of_others(children: Children, sql: str) -> None:
+    with pytest.raises((OperationalError, LimitExceeded)) as caught:
+        children.run(sql, [], 30)
+    assert caught.value.sqlstate in ("53200", "54000")
+    assert children.run("SELECT 1 AS x", [], 5).rows == [(1,)]
+
+
+def test_an_answer_has_a_largest_size(children: Children) -> None:
+    with pytest.raises(LimitExceeded, match="larger than 128 MB"):
+        children.run("SELECT repeat('x', 1000) FROM generate_series(1, 150000)", [], 30)
+    assert children.run("SELECT 1 AS x", [], 5).rows == [(1,)]
+
+
+def test_a_child_that_dies_takes_its_statement_along_and_no_other(children: Children) -> None:
+    pool, got = Children(most=2), []
+    counting = "SELECT COUNT(*) FROM generate_series(1, 3000000)"
+    busy = threading.Thread(target=lambda: got.append(pool.run(counting, [], 20)))
+    busy.start()
+    dying = pool._take()
+    dying._process.kill()
+    with pytest.raises(OperationalError):
+        dying.ask(pickle.dumps(("run", "SELECT 1", [], 1)), 5)
+    dying.end()
+    busy.join(30)
+    assert got and got[0].rows == [(3_000_000,)]
+    pool.close()
+
+
+def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "GRACE", -0.7)
+    pool = Children(most=1)
+    pool.run("SELECT 1", [], 5)
+    (idle,) = pool._idle
+    before = time.monotonic()
+    with pytest.raises(OperationalError, match="took longer") as caught:
+        pool.run("SELECT SUM(a.x * b.x) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(x)", [], 1)
+    assert caught.value.sqlstate == "57014" and time.monotonic() - before < 5
+    assert idle._process.poll() is not None
+    monkeypatch.undo()
+    assert pool.run("SELECT 1", [], 5).rows == [(1,)]
+    pool.close()
+
+
+class _Harm:
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.system, ("exit 1",)
+
+
+def test_nothing_is_run_of_what_a_child_sends() -> None:
+    for told in (_Harm(), DataError("x"), os.system, [Children]):
+        with pytest.raises(OperationalError, match="unforeseen"):
+            room._read(pickle.dumps(("ok", told)))
+    with pytest.raises(OperationalError, match="unforeseen"):
+        room._read(b"nonsense")
+
+
+def test_children_hold_no_secret_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_BI_PASSWORD", "secret")
+    pool = Children(most=1)
+    pool.run("SELECT 1", [], 5)
+    if sys.platform == "linux":
+        with open(f"/proc/{pool._idle[0]._process.pid}/environ", "rb") as told:
+            assert b"secret" not in told.read()
+    pool.close()
+
+
+def test_the_sandbox_can_be_elsewhere(children: Children) -> None:
+    sandbox.run_elsewhere(children)
+    try:
+        assert sandbox.run("SELECT 1 AS x", [], 5).rows == [(1,)]
+        assert sandbox.describe("SELECT 1 AS x", [])[0].name == "x"
+    finally:
+        sandbox.run_elsewhere(None)
