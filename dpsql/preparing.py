@@ -29,11 +29,15 @@ from dpsql.types import TEXT, Type
 
 @dataclass(frozen=True)
 class Prepared:
-    """`command` is the word that tells of it: SELECT, or that of a command. Without columns it gives no rows."""
+    """`command` is the word that tells of it: SELECT, or that of a command. Without columns it gives no rows.
+
+    `arrays` are the places, from 0, of parameters that stand for many values of their type.
+    """
 
     parameters: tuple[Type, ...]
     columns: tuple[OutputColumn, ...]
     command: str = "SELECT"
+    arrays: frozenset[int] = frozenset()
 
 
 class Desk(Protocol):
@@ -49,12 +53,12 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
         case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
             with part_of(sql, offset):
                 found = _query(desk, schema, inner, types)
-            return Prepared(found.parameters, desk.told(_shape_of(command)).columns, _word(sql))
+            return Prepared(found.parameters, desk.told(_shape_of(command)).columns, _word(sql), found.arrays)
         case DeclareCommand(_, inner) | CopyCommand(inner):
             if _command(inner) is not None:
                 raise Unsupported(f"{_word(sql)} takes a query")
             found = _query(desk, schema, inner, types)
-            return Prepared(found.parameters, (), _word(sql))
+            return Prepared(found.parameters, (), _word(sql), found.arrays)
         case ExecuteCommand(name):
             known = held.prepared(name)
             return Prepared((), _query(desk, schema, known.sql, known.types).columns, "EXECUTE")
@@ -89,13 +93,14 @@ def _shape_of(command: ExplainCommand | DescribeQueryCommand) -> Command:
 def _query(desk: Desk, schema: Schema, sql: str, types: Sequence[Type | None]) -> Prepared:
     found = placeholders(sql, schema, types)
     kinds = tuple(one.type for one in found)
+    arrays = frozenset(place for place, one in enumerate(found) if one.array)
     try:
-        return Prepared(kinds, desk.describe(sql, [one.sample for one in found]))
+        return Prepared(kinds, desk.describe(sql, [one.sample for one in found]), arrays=arrays)
     except Error:
         if not found:
             raise
         try:  # a value may be what is wrong; NULL stands nearly everywhere
-            return Prepared(kinds, desk.describe(sql, [None] * len(found)))
+            return Prepared(kinds, desk.describe(sql, [None] * len(found)), arrays=arrays)
         except Error:
             pass
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from dpsql.session import Answer, Charge, OutputColumn, Parameter, Ticket
@@ -18,6 +18,8 @@ class Prepared(Protocol):
     def columns(self) -> Sequence[OutputColumn]: ...
     @property
     def command(self) -> str: ...
+    @property
+    def arrays(self) -> Collection[int]: ...
 
 
 class Answering(Protocol):

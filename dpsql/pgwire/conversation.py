@@ -46,7 +46,7 @@ from dpsql.pgwire.messages import (
 from dpsql.pgwire.meta import Wishes, read_name
 from dpsql.pgwire.results import Columns, chunked, columns_of, spread, tag
 from dpsql.pgwire.telling import Notices, Reported
-from dpsql.pgwire.wire_types import own_wire_type, parameter_type, type_of
+from dpsql.pgwire.wire_types import cast_types, own_wire_type, parameter_type, type_of
 from dpsql.quoting import quoted
 from dpsql.session import Answer, CopyCommand, DeallocateCommand, Parameter, Ticket, read_command, split_statements
 
@@ -247,7 +247,8 @@ class Conversation:
             )
         word = prepared.command if copy is None else "COPY"
         self._exchange.require_end(word)
-        inferred = [own_wire_type(type_) for type_ in prepared.parameters]
+        cast, own = cast_types(sql), enumerate(prepared.parameters)
+        inferred = [cast.get(at + 1) or own_wire_type(type_, at in prepared.arrays) for at, type_ in own]
         told = tuple(one or (inferred[at] if at < len(inferred) else None) for at, one in enumerate(given))
         types = tuple(one for one in (*told, *inferred[len(told) :]) if one is not None)
         return Statement(sql, offset, types, len(inferred), () if copy else tuple(prepared.columns), word, copy)

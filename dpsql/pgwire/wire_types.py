@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpsql.catalog.pg_types import pg_type, type_modifier
+from dpsql.lex import Kind, tokens
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -145,5 +146,31 @@ def type_of(wire: WireType | None) -> Type | None:
     return None if wire is None else wire.type
 
 
-def own_wire_type(type_: Type) -> WireType:
-    return BY_OID[pg_type(type_).oid]
+def cast_types(sql: str) -> dict[int, WireType]:
+    """Types of parameters that are cast by a name of PostgreSQL's, by their numbers: what we have no type for is told
+    as it was asked.
+
+    >>> {number: wire.name for number, wire in cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'").items()}
+    {1: '_oid', 2: 'name'}
+    """
+    if "::" not in sql:
+        return {}
+    words = [token for token in tokens(sql) if token.kind not in (Kind.SPACE, Kind.COMMENT)]
+    found: dict[int, WireType] = {}
+    for place, token in enumerate(words):
+        texts = [one.text.lower() for one in words[place + 1 : place + 7]]
+        if token.kind is Kind.PARAMETER and token.text[1:].isdigit() and texts[:1] == ["::"]:
+            named = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
+            name = f"_{named[0]}" if named[1:3] == ["[", "]"] else "".join(named[:1])
+            if name in BY_NAME:
+                found.setdefault(int(token.text[1:]), BY_NAME[name])
+    return found
+
+
+def own_wire_type(type_: Type, array: bool = False) -> WireType:
+    """
+    >>> own_wire_type(BIGINT).name, own_wire_type(BIGINT, array=True).name
+    ('int8', '_int8')
+    """
+    plain = BY_OID[pg_type(type_).oid]
+    return BY_NAME[f"_{plain.name}"] if array else plain

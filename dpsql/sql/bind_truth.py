@@ -78,15 +78,21 @@ def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bin
     return And(parts) if every else Or(parts)
 
 
+_QUOTED, _BARE = r'"((?:[^"\\]|\\.)*+)"', r'([^\s{}",\\](?:[^{}",\\]*+))'
+_PART = re.compile(rf"\s*(?:{_QUOTED}|{_BARE})\s*(?:,|$)", re.DOTALL)
+_WRITTEN = re.compile(rf"\{{(?:\s*(?:{_QUOTED}|{_BARE})\s*(?:,(?!\s*\}})|(?=\}})))+\}}", re.DOTALL)
+
+
 def _array(node: exp.Expr) -> exp.Array | None:
-    """ARRAY['a', 'b'], also cast to text[]; or as PostgreSQL prints it: '{a,b}'."""
+    """ARRAY['a', 'b'], also cast to text[]; or as PostgreSQL prints it: '{a,"b c"}'."""
     if isinstance(node, exp.Cast) and node.to.is_type(exp.DType.ARRAY):
         only(node, "this", "to")
         return _array(node.this.unnest())
-    if isinstance(node, exp.Literal) and node.is_string and (plain := re.fullmatch(r'\{([^{}"\\]+)\}', node.name)):
-        parts = [part.strip() for part in plain[1].split(",")]
-        if all(parts) and not any(part.upper() == "NULL" for part in parts):
-            return exp.Array(expressions=[exp.Literal.string(part) for part in parts])
+    if isinstance(node, exp.Literal) and node.is_string and _WRITTEN.fullmatch(node.name):
+        parts = [(quoted, plain.strip()) for quoted, plain in _PART.findall(node.name[1:-1])]
+        if not any(plain.upper() == "NULL" for _, plain in parts):
+            texts = [plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in parts]
+            return exp.Array(expressions=[exp.Literal.string(text) for text in texts])
     return node if isinstance(node, exp.Array) else None
 
 

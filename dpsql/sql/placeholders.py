@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import Error
 from dpsql.schema.domain import EPOCH
 from dpsql.schema.model import Column, Schema
+from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.parameters import Literal, Parameter, count_placeholders
 from dpsql.sql.parse import plain_spellings, read_query, tokenize
 from dpsql.types import (
@@ -43,8 +44,11 @@ from dpsql.types import (
 
 @dataclass(frozen=True)
 class Placeholder:
+    """`array`: its values are many of that type, written as PostgreSQL writes an array: {1,2}."""
+
     type: Type
     sample: Parameter
+    array: bool = False
 
 
 def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
@@ -69,9 +73,13 @@ def _alike(one: Type, other: Type) -> bool:
 
 
 def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
+    marks = [Literal(TokenType.STRING, _mark(place)) for place in range(count)]
+    tree: exp.Query | None
     try:
-        tree = read_query(sql, [Literal(TokenType.STRING, _mark(place)) for place in range(count)]).query
+        tree = read_query(sql, marks).query
     except Error:
+        tree = catalog_tree(sql, marks)
+    if tree is None:
         return {}  # compiling it says what is wrong
     places = {_mark(place): place for place in range(count)}
     types = _Types(tree, schema)
@@ -156,8 +164,12 @@ class _Types:
         while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array):
             node, parent = parent, parent.parent
         match parent:
+            case exp.Cast() if (element := _element(parent.to)) is not None:
+                return _many(_plain(element))
             case exp.Cast():
                 return _plain(_cast(parent))
+            case exp.Expression() if _is_quantified(parent, node) and parent.parent is not None:
+                return _many(self._first(_siblings(parent.parent, parent)) or _plain(TEXT))
             case exp.Limit() | exp.Offset() | exp.Fetch():
                 return _plain(BIGINT)
             case exp.DateTrunc() | exp.TimestampTrunc() if parent.args.get("unit") is node:
@@ -233,6 +245,26 @@ class _Types:
 
 def _plain(type_: Type | None) -> Placeholder | None:
     return None if type_ is None else Placeholder(type_, sample_of(type_))
+
+
+def _is_quantified(parent: exp.Expr, node: exp.Expr) -> bool:
+    """= ANY (…) and <> ALL (…) of one array, not of a list of values; sqlglot reads ALL as a function."""
+    named = isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"
+    return (named or isinstance(parent, exp.Any | exp.All)) and not isinstance(node, exp.Array | exp.Tuple)
+
+
+def _many(one: Placeholder | None) -> Placeholder | None:
+    return None if one is None else Placeholder(one.type, f'{{"{one.sample}"}}', array=True)
+
+
+def _element(to: exp.DataType) -> Type | None:
+    """Of a cast such as $1::text[]; None where it is to no array. Object identifiers, which only the catalog has, are
+    numbers; and it reads oid[] as _oid."""
+    spelled = to.sql(dialect="postgres").lower()
+    if not spelled.endswith("[]") and not spelled.startswith("_"):
+        return None
+    named = spelled.removesuffix("[]").removeprefix("_")
+    return BIGINT if named in ("oid", "regclass", "regtype") else parse_type(named) or TEXT
 
 
 def _cast(node: exp.Cast) -> Type | None:

@@ -134,8 +134,14 @@ STORIES = {
         Query("DECLARE c CURSOR FOR SELECT 1 AS a"),
     ],
     "cursors of SQL are portals": [
-        Query("BEGIN"), Query(f'DECLARE "a ""c" CURSOR FOR {ROWS}'), Describe("P", 'a "c'), Sync(), Describe("P", "nope"),
-        Sync(), Query("ROLLBACK"),
+        Query("BEGIN"), Query(f'DECLARE "a ""c" CURSOR FOR {ROWS}'), Describe("P", 'a "c'), Sync(),
+        Describe("P", "nope"), Sync(), Query("ROLLBACK"),
+    ],
+    "arrays as parameters": [
+        Parse("", "SELECT count(*) FROM people WHERE uid = ANY($1)"), Describe("S", ""), Sync(),
+        Parse("", "SELECT count(*) FROM people WHERE region <> ALL ($1)"), Describe("S", ""), Sync(),
+        Parse("", "SELECT oid FROM pg_catalog.pg_type WHERE oid = any($1::oid[])"), Describe("S", ""),
+        Bind("", "", (), (b"{23}",), (1,)), Execute(""), Sync(), Bind("", "", (), (b"{x}",)), Sync(),
     ],
     "discard": [Parse("s", ONE), Sync(), Query("DISCARD ALL"), Bind("", "s"), Sync()],
     "warnings": [Query("SELECT 1 AS a; COMMIT; SELECT 2 AS b")],

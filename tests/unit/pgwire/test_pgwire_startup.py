@@ -1,22 +1,70 @@
-"""What a client says before it may ask: settings of its connection."""
+"""What a client says when it connects, as libpq writes it and PostgreSQL reads it."""
 
 from __future__ import annotations
 
-from dpsql.pgwire.startup import read_opening, settings_of
+import pytest
+
+from dpsql.errors import AccessDenied, Error
+from dpsql.pgwire.startup import read_opening, read_options, settings_of
 
 
-def _settings(**parameters: str) -> dict[str, str]:
-    given = {"user": "ana", "database": "hospital", **parameters}
-    return settings_of(given, read_opening(given))
+def test_user_database_and_settings() -> None:
+    given = {"user": "ana", "database": "clinic", "application_name": "x", "_pq_.a": "1", "_dpsql.client": "on"}
+    opening = read_opening(given)
+    assert (opening.user, opening.database) == ("ana", "clinic")
+    assert opening.settings == {"application_name": "x"} and opening.unknown == ("_pq_.a",)
+    assert read_opening({"user": "ana"}).database == "ana"
+    assert read_opening({"user": "ana", "database": ""}).database == "ana"
 
 
-def test_the_zone_of_the_clients_machine_is_no_wish() -> None:
-    assert _settings(TimeZone="Europe/Berlin", DateStyle="ISO") == {"datestyle": "ISO"}
+@pytest.mark.parametrize("given", [{}, {"user": ""}, {"database": "x"}, {"user": "x" * 1000}])
+def test_who_names_nobody_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(AccessDenied):
+        read_opening(given)
 
 
-def test_a_zone_that_is_wished_for_is_not_forgotten() -> None:
-    assert _settings(options="-c TimeZone=Europe/Berlin") == {"timezone": "Europe/Berlin"}
+# PostgreSQL's pg_split_opts and process_postgres_switches.
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("", []),
+        ("   ", []),
+        ("-c epsilon=0.2", [("epsilon", "0.2")]),
+        ("-cepsilon=0.2  -c  delta=1e-9", [("epsilon", "0.2"), ("delta", "1e-9")]),
+        ("--epsilon=0.2 --statement-timeout=5s", [("epsilon", "0.2"), ("statement_timeout", "5s")]),
+        (r"-c application_name=a\ b\\c", [("application_name", r"a b\c")]),
+        (r"-c application_name=\ ", [("application_name", " ")]),
+        ("-c search_path=a=b", [("search_path", "a=b")]),
+        ("-c application_name=", [("application_name", "")]),
+        ("-c Contributions.Rows=3", [("contributions.rows", "3")]),
+        ("-c a=1\\", [("a", "1\\")]),
+    ],
+)
+def test_options(text: str, settings: list[tuple[str, str]]) -> None:
+    assert read_options(text) == settings
 
 
-def test_a_parameter_of_its_own_goes_before_options() -> None:
-    assert _settings(options="-c epsilon=0.2 -c delta=0", epsilon="0.1") == {"epsilon": "0.1", "delta": "0"}
+@pytest.mark.parametrize("text", ["-c", "epsilon=1", "-c epsilon", "--epsilon", "-c =1", "-B 12", "--", "-e"])
+def test_options_that_are_none(text: str) -> None:
+    with pytest.raises(Error) as error:
+        read_options(text)
+    assert error.value.sqlstate == "42601"
+
+
+def test_a_parameter_of_its_own_counts_more_than_options() -> None:
+    given = {"user": "ana", "options": "-c epsilon=1 -c delta=0", "EPSILON": "2"}
+    assert settings_of(given, read_opening(given)) == {"epsilon": "2", "delta": "0"}
+
+
+@pytest.mark.parametrize(("value", "is_"), [("true", True), ("database", True), ("1", True), ("false", False), ("", False)])
+def test_replication_is_refused(value: str, is_: bool) -> None:
+    given = {"user": "ana", "replication": value}
+    if is_:
+        with pytest.raises(Error, match="replication"):
+            settings_of(given, read_opening(given))
+    else:
+        assert settings_of(given, read_opening(given)) == {}
+
+
+def test_long_options_are_read_in_a_time_that_grows_with_them() -> None:
+    assert len(read_options("-c a=1 " * 1400)) == 1400
