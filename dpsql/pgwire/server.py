@@ -7,6 +7,7 @@ what was charged is in the ledger and is free to ask for again, however it ends.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import signal
 import socket
@@ -244,7 +245,10 @@ def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
 
 
 def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _cannot_listen(where: str, error: OSError) -> Error:

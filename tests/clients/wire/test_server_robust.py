@@ -69,8 +69,9 @@ def memory(server: Server) -> int:
 
 @pytest.mark.parametrize(
     "data",
-    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0\0\0\0", b"\0\0\0\7abc", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff\0\3\0\0",
-     struct.pack("!II", 9, 196608) + b"x", struct.pack("!II", 8, 196608), struct.pack("!II", 30, 196608) + b"user\0ana" * 3,
+    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\0\0\0\0", b"\0\0\0\7abc", b"\xff\xff\xff\xff",
+     b"\x7f\xff\xff\xff\0\3\0\0", struct.pack("!II", 9, 196608) + b"x", struct.pack("!II", 8, 196608),
+     struct.pack("!II", 30, 196608) + b"user\0ana" * 3,
      struct.pack("!II", 20, 196608) + b"user\0\xff\xfe\xfd\0\0\0\0"],
 )  # fmt: skip
 def test_what_is_no_startup_message_is_refused(server: Server, data: bytes) -> None:
@@ -221,8 +222,9 @@ def test_no_password_is_asked_for_in_clear_or_by_md5(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"\0\0\0\0\4", b"?\0\0\0\4", b"Q\0\0\0\0", b"Q\0\0\0\3", b"Q\xff\xff\xff\xff", b"Q\x7f\xff\xff\xff", b"Q\0\0\0\6xx",
-     b"Q\0\0\0\6\xff\0", b"P\0\0\0\4", b"B\0\0\0\5\0", b"E\0\0\0\5\0", b"D\0\0\0\6X\0", b"p\0\0\0\10abcd"],
+    [b"\0\0\0\0\4", b"?\0\0\0\4", b"Q\0\0\0\0", b"Q\0\0\0\3", b"Q\xff\xff\xff\xff", b"Q\x7f\xff\xff\xff",
+     b"Q\0\0\0\6xx", b"Q\0\0\0\6\xff\0", b"P\0\0\0\4", b"B\0\0\0\5\0", b"E\0\0\0\5\0", b"D\0\0\0\6X\0",
+     b"p\0\0\0\10abcd"],
 )  # fmt: skip
 def test_a_broken_message_ends_the_connection_in_words(server: Server, data: bytes) -> None:
     with entered(server) as one:
@@ -286,8 +288,8 @@ def test_random_bytes_never_do_more_than_end_a_connection(server: Server) -> Non
 
 def test_random_messages_in_any_order_get_an_answer_or_an_end(server: Server) -> None:
     chance = random.Random(4)
-    known = [client.query("SELECT 1"), client.query(""), client.query("SELECT * FROM visits"), client.SYNC, client.FLUSH,
-             client.parse("s", "SELECT $1::int"), client.parse("", "SELECT 1"), client.bind("", ""),
+    known = [client.query("SELECT 1"), client.query(""), client.query("SELECT * FROM visits"), client.SYNC,
+             client.FLUSH, client.parse("s", "SELECT $1::int"), client.parse("", "SELECT 1"), client.bind("", ""),
              client.bind("p", "s", (b"1",)), client.describe("S", "s"), client.describe("P"), client.execute(),
              client.execute("p", 1), client.close("S", "s"), client.COPY_DONE, client.copy_fail("x"),
              client.query("BEGIN"), client.query("COMMIT"), client.query("COPY (SELECT 1) TO STDOUT")]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dpsql.pgwire import failures as module
 from dpsql.pgwire.failures import FORGOTTEN, FREE, LONGEST_OF_ADDRESS, LONGEST_OF_USER, MOST, PATIENCE, Failures
 
@@ -46,7 +48,7 @@ def test_many_at_once_are_no_faster_than_one_after_the_other() -> None:
     waits = [failures.wait("ana", "192.0.2.1") for _ in range(50)]
     let = [one for one in waits if one is not None]
     assert None in waits and len(let) <= PATIENCE / LONGEST_OF_ADDRESS + 2
-    assert all(later - earlier >= LONGEST_OF_ADDRESS for earlier, later in zip(let, let[1:], strict=False))
+    assert all(later - earlier >= LONGEST_OF_ADDRESS for earlier, later in pairwise(let))
 
 
 def test_a_name_that_is_tried_from_many_addresses_waits_too() -> None:

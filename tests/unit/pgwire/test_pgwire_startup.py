@@ -56,7 +56,9 @@ def test_a_parameter_of_its_own_counts_more_than_options() -> None:
     assert settings_of(given, read_opening(given)) == {"epsilon": "2", "delta": "0"}
 
 
-@pytest.mark.parametrize(("value", "is_"), [("true", True), ("database", True), ("1", True), ("false", False), ("", False)])
+@pytest.mark.parametrize(
+    ("value", "is_"), [("true", True), ("database", True), ("1", True), ("false", False), ("", False)]
+)
 def test_replication_is_refused(value: str, is_: bool) -> None:
     given = {"user": "ana", "replication": value}
     if is_:
