@@ -35,7 +35,7 @@ from sqlalchemy.engine.interfaces import (
 from sqlalchemy.engine.reflection import cache
 
 import dpsql
-from dpsql.errors import InterfaceError, StaleData
+from dpsql.errors import InterfaceError, OperationalError, StaleData
 from dpsql.session import NamedTable
 from dpsql.sqlalchemy import pool, reflection
 from dpsql.sqlalchemy.compiler import DpsqlCompiler, DpsqlTypeCompiler, PGIdentifierPreparer
@@ -92,8 +92,7 @@ class DpsqlDialect(DefaultDialect):
     def create_connect_args(self, url: URL) -> ConnectArgsType:
         """One URL, which `dpsql.connect` reads: what it may hold and what it means is said there alone."""
         given = [(name, value) for name in url.query for value in url.normalized_query[name]]
-        where = "server" if url.username or url.password or url.host or url.port else ""
-        return [f"dpsql://{where}/{quote(url.database or '')}?{urlencode(given)}".rstrip("?")], {}
+        return [f"dpsql://{_server(url)}/{quote(url.database or '')}?{urlencode(given)}".rstrip("?")], {}
 
     def initialize(self, connection: EngineConnection) -> None:
         """Nothing is asked: all that there is to know is known."""
@@ -102,12 +101,13 @@ class DpsqlDialect(DefaultDialect):
         self, e: Exception, connection: DBAPIConnection | Any | None, cursor: DBAPICursor | None
     ) -> bool:
         """Also where the data has a newer version: who connects again is served it."""
-        closed = isinstance(e, InterfaceError) and bool(getattr(connection, "closed", False))
+        closed = isinstance(e, InterfaceError | OperationalError) and bool(getattr(connection, "closed", False))
         return closed or isinstance(e, StaleData)
 
-    def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:
-        """Free: nothing is executed."""
-        return not dbapi_connection.closed
+    def do_ping(self, dbapi_connection: Any) -> bool:
+        """Free, and asks no rows; a server that is gone is found out."""
+        dbapi_connection.cursor().execute("SHOW epsilon")
+        return True
 
     # --- transactions: of settings. A charge is durable as soon as it is made ----------------------------------------
 
@@ -243,3 +243,13 @@ class DpsqlDialect(DefaultDialect):
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> ReflectedTableComment:
         return {"text": self._table(connection, table_name, schema, kw).comment}
+
+
+def _server(url: URL) -> str:
+    """`user:password@host:port`; nothing where the URL is of a schema."""
+    host = url.host or ""
+    where = (f"[{host}]" if ":" in host else host) + ("" if url.port is None else f":{url.port}")
+    if url.username is None:
+        return where
+    password = "" if url.password is None else f":{quote(str(url.password), safe='')}"
+    return f"{quote(url.username, safe='')}{password}@{where}"

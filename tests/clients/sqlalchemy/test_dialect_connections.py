@@ -47,10 +47,22 @@ def test_a_url_says_to_dpsql_what_it_says_to_sqlalchemy(url: str, passed: str) -
     assert DpsqlDialect().create_connect_args(make_url(url)) == ([passed], {})
 
 
-@pytest.mark.parametrize("where", ["ana@host/db", "ana:secret@/a.yaml", "host:5432/db"])
-def test_a_server_is_not_yet_there_and_no_password_is_told(where: str) -> None:
-    with pytest.raises(exc.NotSupportedError, match="not supported yet") as caught:
-        create_engine(f"dpsql://{where}").connect()
+@pytest.mark.parametrize(
+    ("url", "passed"),
+    [
+        ("dpsql://ana@host/db", "dpsql://ana@host/db"),
+        ("dpsql://j%C3%BCrg:a%40%2Fb@host:6000/db?epsilon=1", "dpsql://j%C3%BCrg:a%40%2Fb@host:6000/db?epsilon=1"),
+        ("dpsql://ana:x@[::1]:7/db", "dpsql://ana:x@[::1]:7/db"),
+        ("dpsql://host:5432/db?user=ana", "dpsql://host:5432/db?user=ana"),
+    ],
+)
+def test_a_url_of_a_server(url: str, passed: str) -> None:
+    assert DpsqlDialect().create_connect_args(make_url(url)) == ([passed], {})
+
+
+def test_a_server_that_cannot_be_reached_and_no_password_is_told() -> None:
+    with pytest.raises(exc.OperationalError, match="no connection") as caught:
+        create_engine("dpsql://ana:secret@127.0.0.1:1/db").connect()
     assert "secret" not in str(caught.value)
 
 

@@ -87,7 +87,7 @@ STATEMENTS = [
     ("SELECT timestamptz '2020-01-02 03:04:05+02', interval '1 year 2 months 3 days 4 hours', uuid '"
      + str(UUID(int=7)) + "'", ()),
     ("SELECT [1, 2, NULL], ['a', 'b,\"c'], [1.5::decimal(3,1)], {'a': 1, 'b': date '2020-01-01'}, map {'x': 2}", ()),
-    ("SELECT [[1], []], 'x'::blob, [date '2020-01-01'], NULL::integer[]", ()),
+    ("WITH one AS (SELECT COUNT(*) AS n FROM visits) SELECT [[n], []], encode('x'), [date '2020-01-01'] FROM one", ()),
     ("SHOW epsilon", ()),
     ("SHOW ALL", ()),
     ("SHOW TABLES", ()),
@@ -299,3 +299,29 @@ def test_a_long_answer(both: Both) -> None:
     assert there.rows == here.rows and len(there) == 20_000 and there.errors == here.errors
     with pytest.raises(dpsql.Error):
         both.remote.sql(sql, [10**7])
+
+
+def test_sqlalchemy(both: Both) -> None:
+    """Statements, settings, error bars and reflection, by the dialect that a schema is opened with."""
+    from sqlalchemy import MetaData, create_engine, func, select
+
+    from dpsql.sqlalchemy import told
+
+    url = both.server.dsn("ana").replace("postgresql:", "dpsql:")
+    engine = create_engine(url, pool_pre_ping=True, pool_size=1, max_overflow=0)
+    metadata = MetaData()
+    metadata.reflect(engine)
+    assert set(metadata.tables) == {table.name for table in both.here.tables()}
+    visits = metadata.tables["visits"]
+    asked = select(visits.c.ward, func.count().label("n")).where(visits.c.nights > 11).group_by(visits.c.ward)
+    with engine.connect() as connection:
+        result = connection.execute(asked, execution_options={"epsilon": 0.25})
+        rows = result.all()
+        assert len(rows) == 6 and told(result).loss.epsilon == Fraction(1, 4)
+        assert told(result).errors[0][1].stderr > 0
+        connection.exec_driver_sql("SET epsilon = 0.5")
+        assert connection.exec_driver_sql("SHOW epsilon").scalar() == "0.5"
+    with engine.connect() as connection:  # it went back to its pool, and forgot
+        assert connection.exec_driver_sql("SHOW epsilon").scalar() == "1"
+        assert connection.execute(asked, execution_options={"epsilon": 0.25}).all() == rows
+    engine.dispose()
