@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import secrets
 from contextlib import nullcontext
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -260,5 +261,7 @@ def test_a_dashboard_is_seen_and_refreshed_for_nothing(
 
 
 def thousands(number: int) -> str:
-    """As Superset shortens numbers above a thousand, to three figures: 9.07k, 31.6k, 4.5k."""
-    return f"{float(f'{number:.3g}') / 1000:g}k"
+    """As Superset shortens numbers above a thousand, to three figures, halves up: 9.07k, 31.6k, 4.5k."""
+    unit = Decimal(10) ** (len(str(number)) - 3)
+    rounded = (number / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit / 1000
+    return f"{float(rounded):g}k"
