@@ -87,7 +87,7 @@ STATEMENTS = [
     ("SELECT timestamptz '2020-01-02 03:04:05+02', interval '1 year 2 months 3 days 4 hours', uuid '"
      + str(UUID(int=7)) + "'", ()),
     ("SELECT [1, 2, NULL], ['a', 'b,\"c'], [1.5::decimal(3,1)], {'a': 1, 'b': date '2020-01-01'}, map {'x': 2}", ()),
-    ("WITH one AS (SELECT COUNT(*) AS n FROM visits) SELECT [[n], []], encode('x'), [date '2020-01-01'] FROM one", ()),
+    ("WITH one AS (SELECT COUNT(*) AS n FROM visits) SELECT [[n], []], [date '2020-01-01'], 'x'::blob FROM one", ()),
     ("SHOW epsilon", ()),
     ("SHOW ALL", ()),
     ("SHOW TABLES", ()),
