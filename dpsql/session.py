@@ -33,7 +33,8 @@ from dpsql.explain import Explanation
 from dpsql.figures import CellError, Charge
 from dpsql.held import Held
 from dpsql.ledger.base import Account, Balance, Receipt
-from dpsql.post.sandbox import OutputColumn
+from dpsql.post.children import run_apart
+from dpsql.post.sandbox import OutputColumn, on_behalf_of
 from dpsql.preparing import Prepared, prepare
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
@@ -67,7 +68,7 @@ from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named
 __all__ = [
     "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Loss", "Memory",
     "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "OutputColumn", "Parameter", "Prepared", "Receipt",
-    "Session", "Ticket", "check_marks", "literals", "read_command", "split_statements",
+    "Session", "Ticket", "check_marks", "literals", "read_command", "run_apart", "split_statements",
 ]  # fmt: skip
 
 TIMEOUT = 60.0
@@ -83,6 +84,7 @@ class Session:
     timeout: float = TIMEOUT
     opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
     memory: Memory = field(default_factory=Memory)
+    process: int = 0  # the number of a connection to a server: what pg_backend_pid() says
 
     def __post_init__(self) -> None:
         self._roles = Roles(self.dataset.schema, self.user, self.opened_with)
@@ -157,7 +159,8 @@ class Session:
         before = self._state
         try:
             self._state = before.for_one(settings or {})
-            yield
+            with on_behalf_of(self._account.name):
+                yield
         finally:
             self._state = before
 
@@ -265,7 +268,7 @@ class Session:
     def _who(self) -> Identity:
         variables = self._state.now.variables.items()
         own = self._roles.of(NOBODY).account.name
-        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, own)
+        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, own, self.process)
 
     @property
     def settings(self) -> SessionSettings:

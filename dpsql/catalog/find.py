@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from dpsql.catalog import information, pg_catalog
+from dpsql.catalog.builtin import PLACES, Relation, relation, relations
+from dpsql.catalog.contents import all_rows
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.rows import CatalogTable
 from dpsql.schema.model import Schema
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, REAL, SMALLINT, TEXT, TIMESTAMPTZ, Type
 
-_BY_SCHEMA = {"information_schema": information.TABLES, "pg_catalog": pg_catalog.TABLES}
+_TYPES = {
+    "boolean": BOOLEAN, "smallint": SMALLINT, "integer": INTEGER, "bigint": BIGINT, "oid": BIGINT, "xid": BIGINT,
+    "regproc": BIGINT, "real": REAL, "double precision": DOUBLE, "timestamp with time zone": TIMESTAMPTZ,
+}  # fmt: skip
 
 
 def is_catalog(schema_name: str) -> bool:
-    return schema_name.lower() in _BY_SCHEMA
+    return schema_name.lower() in PLACES
 
 
 def place_of(schema: Schema, schema_name: str, table_name: str) -> str | None:
     """The catalog's schema in which a table is looked up; pg_catalog's need no qualifier."""
     if schema_name:
         return schema_name.lower() if is_catalog(schema_name) else None
-    own = any(relation.name.lower() == table_name.lower() for relation in schema.relations)
-    return "pg_catalog" if not own and table_name.lower() in pg_catalog.TABLES else None
+    own = any(one.name.lower() == table_name.lower() for one in schema.relations)
+    return "pg_catalog" if not own and relation("pg_catalog", table_name.lower()) is not None else None
 
 
 def names(schema_name: str) -> tuple[str, ...]:
-    return tuple(_BY_SCHEMA[schema_name.lower()])
+    return tuple(name for place, name in relations() if place == schema_name.lower())
 
 
 def find(schema: Schema, who: Identity, schema_name: str, table_name: str) -> CatalogTable | None:
-    """The rows of a catalog's table."""
+    """The rows of a catalog's table; lists in it as PostgreSQL writes them."""
     place = place_of(schema, schema_name, table_name)
-    build = None if place is None else _BY_SCHEMA[place].get(table_name.lower())
-    return None if build is None else build(schema, who)
+    one = None if place is None else relation(place, table_name.lower())
+    if one is None:
+        return None
+    rows = all_rows(schema, who, one.place, one.name)
+    return CatalogTable(_columns(one), tuple(tuple(_plain(value) for value in row) for row in rows))
+
+
+def _columns(one: Relation) -> tuple[tuple[str, Type], ...]:
+    return tuple((attribute.name, _TYPES.get(attribute.type, TEXT)) for attribute in one.attributes)
+
+
+def _plain(value: object) -> object:
+    return "{" + ",".join(str(part) for part in value) + "}" if isinstance(value, list) else value
 
 
 def tables(schema: Schema, who: Identity) -> dict[tuple[str, str], CatalogTable]:
-    return {
-        (space, name): build(schema, who) for space, builders in _BY_SCHEMA.items() for name, build in builders.items()
-    }
+    found = {(place, name): find(schema, who, place, name) for place, name in relations()}
+    return {key: table for key, table in found.items() if table is not None}

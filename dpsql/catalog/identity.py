@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-SERVER_VERSION = "15.0"
+SERVER_VERSION = "16.2"
 """The PostgreSQL that clients are told they talk to; what they send depends on it, so it stays."""
 SCHEMA = "public"
 
@@ -19,10 +19,15 @@ class Identity:
     version: str
     variables: tuple[tuple[str, str], ...] = ()
     login: str | None = None
+    process: int = 0  # what pg_backend_pid() says; a wire gives each connection a number
 
     @property
     def version_text(self) -> str:
         return f"PostgreSQL {SERVER_VERSION} (dpsql {self.version})"
+
+    def asking(self, sql: str) -> Identity:
+        """As far as it matters to this text: what is worked out for one connection serves others of the same user."""
+        return self if "pg_backend_pid" in sql.lower() else replace(self, process=0)
 
     def variable(self, name: str) -> str | None:
         return next((value for known, value in self.variables if known.lower() == name.lower()), None)

@@ -2,74 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
-from dpsql.catalog.identity import SCHEMA, Identity
+from dpsql.catalog.builtin import relations
+from dpsql.catalog.identity import SCHEMA
+from dpsql.catalog.objects import OWNER_NAME, objects_of
 from dpsql.catalog.pg_types import pg_type
-from dpsql.catalog.rows import CatalogTable, Row
-from dpsql.schema.model import Column, ForeignUnit, Schema, Table, View
-from dpsql.types import INTEGER, TEXT, Kind, Type
+from dpsql.catalog.relations import Known, number_of, types, view_text
+from dpsql.schema.model import Column, Schema
+from dpsql.types import Kind, Type
 
-NAMESPACES = (SCHEMA, "information_schema", "pg_catalog")
-
-
-def schemata(schema: Schema, who: Identity) -> CatalogTable:
-    columns = _texts("catalog_name", "schema_name", "schema_owner", "default_character_set_catalog",
-                     "default_character_set_schema", "default_character_set_name", "sql_path")  # fmt: skip
-    rows = tuple((who.database, name, "owner", None, None, None, None) for name in NAMESPACES)
-    return CatalogTable(columns, rows)
+NAMESPACES = ("pg_catalog", SCHEMA, "information_schema")
 
 
-def tables(schema: Schema, who: Identity) -> CatalogTable:
-    columns = _texts("table_catalog", "table_schema", "table_name", "table_type", "self_referencing_column_name",
-                     "reference_generation", "user_defined_type_catalog", "user_defined_type_schema",
-                     "user_defined_type_name", "is_insertable_into", "is_typed", "commit_action")  # fmt: skip
-    rest = (None, None, None, None, None, "NO", "NO", None)
-    kinds = ((relation.name, "VIEW" if isinstance(relation, View) else "BASE TABLE") for relation in schema.relations)
-    rows = tuple((who.database, SCHEMA, name, kind, *rest) for name, kind in kinds)
-    return CatalogTable(columns, rows)
+def information_schema_catalog_name(schema: Schema) -> Iterator[Known]:
+    yield {"catalog_name": schema.database}
 
 
-def views(schema: Schema, who: Identity) -> CatalogTable:
-    """Those of the schema; a view of the engine is a table here."""
-    columns = _texts("table_catalog", "table_schema", "table_name", "view_definition", "check_option", "is_updatable",
-                     "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable",
-                     "is_trigger_insertable_into")  # fmt: skip
-    rows = tuple((who.database, SCHEMA, view.name, view.sql, "NONE", *("NO",) * 5) for view in schema.views)
-    return CatalogTable(columns, rows)
+def schemata(schema: Schema) -> Iterator[Known]:
+    for name in NAMESPACES:
+        yield {"catalog_name": schema.database, "schema_name": name, "schema_owner": OWNER_NAME}
 
 
-_COLUMNS: tuple[tuple[str, Type], ...] = (
-    ("table_catalog", TEXT), ("table_schema", TEXT), ("table_name", TEXT), ("column_name", TEXT),
-    ("ordinal_position", INTEGER), ("column_default", TEXT), ("is_nullable", TEXT), ("data_type", TEXT),
-    ("character_maximum_length", INTEGER), ("character_octet_length", INTEGER), ("numeric_precision", INTEGER),
-    ("numeric_precision_radix", INTEGER), ("numeric_scale", INTEGER), ("datetime_precision", INTEGER),
-    ("interval_type", TEXT), ("interval_precision", INTEGER), ("character_set_catalog", TEXT),
-    ("character_set_schema", TEXT), ("character_set_name", TEXT), ("collation_catalog", TEXT),
-    ("collation_schema", TEXT), ("collation_name", TEXT), ("domain_catalog", TEXT), ("domain_schema", TEXT),
-    ("domain_name", TEXT), ("udt_catalog", TEXT), ("udt_schema", TEXT), ("udt_name", TEXT), ("dtd_identifier", TEXT),
-    ("is_self_referencing", TEXT), ("is_identity", TEXT), ("is_generated", TEXT), ("is_updatable", TEXT),
-)  # fmt: skip
-
-
-def columns(schema: Schema, who: Identity) -> CatalogTable:
-    rows = tuple(
-        _column(who.database, relation.name, column, place)
-        for relation in schema.relations
-        for place, column in enumerate(relation.columns, 1)
-    )
-    return CatalogTable(_COLUMNS, rows)
-
-
-def _column(database: str, relation: str, column: Column, place: int) -> Row:
-    type_ = pg_type(column.type)
-    known: dict[str, object] = {
-        "table_catalog": database, "table_schema": SCHEMA, "table_name": relation, "column_name": column.name,
-        "ordinal_position": place, "is_nullable": "YES", "data_type": type_.spelled, "udt_catalog": database,
-        "udt_schema": "pg_catalog", "udt_name": type_.name, "dtd_identifier": str(place), "is_self_referencing": "NO",
-        "is_identity": "NO", "is_generated": "NEVER", "is_updatable": "NO", **_precision(column.type),
+def character_sets(schema: Schema) -> Iterator[Known]:
+    yield {
+        "character_set_name": "UTF8", "character_repertoire": "UCS", "form_of_use": "UTF8",
+        "default_collate_catalog": schema.database, "default_collate_schema": "pg_catalog",
     }  # fmt: skip
-    return tuple(known.get(name) for name, _ in _COLUMNS)
+
+
+def tables(schema: Schema) -> Iterator[Known]:
+    for one in objects_of(schema).relations:
+        yield _table(schema, SCHEMA, one.name, one.kind)
+    for catalog in relations().values():
+        yield _table(schema, catalog.place, catalog.name, catalog.kind)
+
+
+def _table(schema: Schema, place: str, name: str, kind: str) -> Known:
+    return {
+        "table_catalog": schema.database, "table_schema": place, "table_name": name,
+        "table_type": "VIEW" if kind == "v" else "BASE TABLE", "is_insertable_into": "NO", "is_typed": "NO",
+    }  # fmt: skip
+
+
+def views(schema: Schema) -> Iterator[Known]:
+    """Those of the schema; a view of the engine is a table here."""
+    refused = ("is_updatable", "is_insertable_into", "is_trigger_updatable", "is_trigger_deletable",
+               "is_trigger_insertable_into")  # fmt: skip
+    for view in schema.views:
+        yield {
+            "table_catalog": schema.database, "table_schema": SCHEMA, "table_name": view.name,
+            "view_definition": view_text(view), "check_option": "NONE", **dict.fromkeys(refused, "NO"),
+        }  # fmt: skip
+
+
+def columns(schema: Schema) -> Iterator[Known]:
+    objects = objects_of(schema)
+    for one in objects.relations:
+        for place, column in enumerate(one.declared.columns, 1):
+            required = objects.not_null(one, column.name)
+            yield {**_column(schema, SCHEMA, one.name, column, place, required), **_precision(column.type)}
+    for catalog in relations().values():
+        for place, attribute in enumerate(catalog.attributes, 1):
+            number = number_of(attribute.type)
+            array = attribute.type.endswith("[]")
+            told = "ARRAY" if array else attribute.type
+            base = _base(schema, catalog.place, catalog.name, attribute.name, place, attribute.required)
+            yield {**base, "data_type": told, "udt_name": types()[number]["typname"]}
+
+
+def _column(schema: Schema, place: str, table: str, column: Column, number: int, required: bool) -> Known:
+    type_ = pg_type(column.type)
+    base = _base(schema, place, table, column.name, number, required)
+    return {**base, "data_type": type_.spelled, "udt_name": type_.name}
+
+
+def _base(schema: Schema, place: str, table: str, column: str, number: int, required: bool) -> Known:
+    return {
+        "table_catalog": schema.database, "table_schema": place, "table_name": table, "column_name": column,
+        "ordinal_position": number, "is_nullable": "NO" if required else "YES", "udt_catalog": schema.database,
+        "udt_schema": "pg_catalog", "dtd_identifier": str(number), "is_self_referencing": "NO", "is_identity": "NO",
+        "identity_cycle": "NO", "is_generated": "NEVER", "is_updatable": "NO",
+    }  # fmt: skip
 
 
 def _precision(type_: Type) -> dict[str, object]:
@@ -80,9 +94,13 @@ def _precision(type_: Type) -> dict[str, object]:
             return {"numeric_precision": pg_type(type_).bits, "numeric_precision_radix": 2}
         case Kind.DECIMAL:
             return {"numeric_precision": type_.precision, "numeric_precision_radix": 10, "numeric_scale": type_.scale}
+        case Kind.HUGEINT:
+            return {"numeric_precision_radix": 10}
         case Kind.DATE:
             return {"datetime_precision": 0}
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ | Kind.TIME:
+        case Kind.TEXT:
+            return {"character_octet_length": 1 << 30}
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ | Kind.TIME | Kind.INTERVAL:
             return {"datetime_precision": 6}
         case _:
             return {}
@@ -91,86 +109,103 @@ def _precision(type_: Type) -> dict[str, object]:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def unique_name(table: Table, key: tuple[str, ...]) -> str:
-    return "_".join((table.name, *key, "key"))
+def table_constraints(schema: Schema) -> Iterator[Known]:
+    objects = objects_of(schema)
+    for key in objects.keys:
+        kind = "PRIMARY KEY" if key.primary else "UNIQUE"
+        yield {**_constraint(schema, key.name, key.table.name), "constraint_type": kind, "nulls_distinct": "YES"}
+    for foreign in objects.foreign:
+        yield {**_constraint(schema, foreign.name, foreign.table.name), "constraint_type": "FOREIGN KEY"}
 
 
-def foreign_name(table: Table, unit: ForeignUnit) -> str:
-    return f"{table.name}_{unit.column}_fkey"
+def _constraint(schema: Schema, name: str, table: str) -> Known:
+    return {
+        "constraint_catalog": schema.database, "constraint_schema": SCHEMA, "constraint_name": name,
+        "table_catalog": schema.database, "table_schema": SCHEMA, "table_name": table, "is_deferrable": "NO",
+        "initially_deferred": "NO", "enforced": "YES",
+    }  # fmt: skip
 
 
-def table_constraints(schema: Schema, who: Identity) -> CatalogTable:
-    titles = _texts("constraint_catalog", "constraint_schema", "constraint_name", "table_catalog", "table_schema",
-                    "table_name", "constraint_type", "is_deferrable", "initially_deferred", "enforced",
-                    "nulls_distinct")  # fmt: skip
-    rows: list[Row] = []
-    for table in schema.tables:
-        named: list[tuple[str, str, str | None]] = [(unique_name(table, key), "UNIQUE", "YES") for key in table.unique]
-        if isinstance(table.unit, ForeignUnit):
-            named.append((foreign_name(table, table.unit), "FOREIGN KEY", None))
-        rows += [
-            (who.database, SCHEMA, name, who.database, SCHEMA, table.name, kind, "NO", "NO", "YES", distinct)
-            for name, kind, distinct in named
-        ]
-    return CatalogTable(titles, tuple(rows))
+def key_column_usage(schema: Schema) -> Iterator[Known]:
+    objects = objects_of(schema)
+    for key in objects.keys:
+        for place, column in enumerate(key.columns, 1):
+            yield {**_used(schema, key.name, key.table.name, column), "ordinal_position": place}
+    for one in objects.foreign:
+        places = {"ordinal_position": 1, "position_in_unique_constraint": 1}
+        yield {**_used(schema, one.name, one.table.name, one.column), **places}
 
 
-def key_column_usage(schema: Schema, who: Identity) -> CatalogTable:
-    titles = (*_texts("constraint_catalog", "constraint_schema", "constraint_name", "table_catalog", "table_schema",
-                      "table_name", "column_name"),
-              ("ordinal_position", INTEGER), ("position_in_unique_constraint", INTEGER))  # fmt: skip
-    rows: list[Row] = []
-    for table in schema.tables:
-        start = (who.database, SCHEMA)
-        for key in table.unique:
-            name = unique_name(table, key)
-            rows += [(*start, name, *start, table.name, column, place, None) for place, column in enumerate(key, 1)]
-        if isinstance(table.unit, ForeignUnit):
-            rows.append((*start, foreign_name(table, table.unit), *start, table.name, table.unit.column, 1, 1))
-    return CatalogTable(titles, tuple(rows))
-
-
-def constraint_column_usage(schema: Schema, who: Identity) -> CatalogTable:
+def constraint_column_usage(schema: Schema) -> Iterator[Known]:
     """The columns that a constraint is about: for a foreign key, those that it refers to."""
-    titles = _texts("table_catalog", "table_schema", "table_name", "column_name", "constraint_catalog",
-                    "constraint_schema", "constraint_name")  # fmt: skip
-    rows: list[Row] = []
-    for table in schema.tables:
-        start = (who.database, SCHEMA)
-        for key in table.unique:
-            rows += [(*start, table.name, column, *start, unique_name(table, key)) for column in key]
-        if isinstance(table.unit, ForeignUnit):
-            unit = table.unit
-            rows.append((*start, unit.table, unit.key, *start, foreign_name(table, unit)))
-    return CatalogTable(titles, tuple(rows))
+    objects = objects_of(schema)
+    for key in objects.keys:
+        for column in key.columns:
+            yield _used(schema, key.name, key.table.name, column)
+    for one in objects.foreign:
+        yield _used(schema, one.name, one.target.name, one.target_column)
 
 
-def referential_constraints(schema: Schema, who: Identity) -> CatalogTable:
-    titles = _texts("constraint_catalog", "constraint_schema", "constraint_name", "unique_constraint_catalog",
-                    "unique_constraint_schema", "unique_constraint_name", "match_option", "update_rule",
-                    "delete_rule")  # fmt: skip
-    rows: list[Row] = []
-    for table in schema.tables:
-        if isinstance(table.unit, ForeignUnit):
-            unit, start = table.unit, (who.database, SCHEMA)
-            target = schema.table(unit.table)
-            unique = unique_name(target, (unit.key,)) if target is not None and target.is_unique(unit.key) else None
-            rules = ("NONE", "NO ACTION", "NO ACTION")
-            rows.append((*start, foreign_name(table, unit), *start, unique, *rules))
-    return CatalogTable(titles, tuple(rows))
+def constraint_table_usage(schema: Schema) -> Iterator[Known]:
+    objects = objects_of(schema)
+    for key in objects.keys:
+        yield _constraint(schema, key.name, key.table.name)
+    for one in objects.foreign:
+        yield _constraint(schema, one.name, one.target.name)
 
 
-def _texts(*names: str) -> tuple[tuple[str, Type], ...]:
-    return tuple((name, TEXT) for name in names)
+def _used(schema: Schema, constraint: str, table: str, column: str) -> Known:
+    return {
+        "constraint_catalog": schema.database, "constraint_schema": SCHEMA, "constraint_name": constraint,
+        "table_catalog": schema.database, "table_schema": SCHEMA, "table_name": table, "column_name": column,
+    }  # fmt: skip
 
 
-TABLES: dict[str, Callable[[Schema, Identity], CatalogTable]] = {
+def referential_constraints(schema: Schema) -> Iterator[Known]:
+    for one in objects_of(schema).foreign:
+        unique = {} if one.key is None else {
+            "unique_constraint_catalog": schema.database, "unique_constraint_schema": SCHEMA,
+            "unique_constraint_name": one.key.name,
+        }  # fmt: skip
+        yield {
+            "constraint_catalog": schema.database, "constraint_schema": SCHEMA, "constraint_name": one.name, **unique,
+            "match_option": "NONE", "update_rule": "NO ACTION", "delete_rule": "NO ACTION",
+        }  # fmt: skip
+
+
+# --- who may read: everyone who may log in, and nobody may write -----------------------------------------------------
+
+
+def table_privileges(schema: Schema) -> Iterator[Known]:
+    for one in objects_of(schema).relations:
+        yield {**_granted(schema, one.name), "with_hierarchy": "YES"}
+
+
+def column_privileges(schema: Schema) -> Iterator[Known]:
+    for one in objects_of(schema).relations:
+        for column in one.declared.columns:
+            yield {**_granted(schema, one.name), "column_name": column.name}
+
+
+def _granted(schema: Schema, table: str) -> Known:
+    return {
+        "grantor": OWNER_NAME, "grantee": "PUBLIC", "table_catalog": schema.database, "table_schema": SCHEMA,
+        "table_name": table, "privilege_type": "SELECT", "is_grantable": "NO",
+    }  # fmt: skip
+
+
+SCHEMA_ROWS: Mapping[str, Callable[[Schema], Iterator[Known]]] = {
+    "character_sets": character_sets,
+    "column_privileges": column_privileges,
     "columns": columns,
     "constraint_column_usage": constraint_column_usage,
+    "constraint_table_usage": constraint_table_usage,
+    "information_schema_catalog_name": information_schema_catalog_name,
     "key_column_usage": key_column_usage,
     "referential_constraints": referential_constraints,
     "schemata": schemata,
     "table_constraints": table_constraints,
+    "table_privileges": table_privileges,
     "tables": tables,
     "views": views,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.catalog.describe import column_comment, table_comment
-from dpsql.catalog.information import foreign_name, unique_name
+from dpsql.catalog.objects import objects_of
 from dpsql.catalog.shows import bounds_text
-from dpsql.schema.model import Column, ForeignUnit, OwnUnit, Schema, Table, View
+from dpsql.schema.model import Column, OwnUnit, Schema, Table, View
 from dpsql.types import Type
 
 
@@ -66,16 +66,14 @@ def named_tables(schema: Schema) -> tuple[NamedTable, ...]:
 
 
 def _table(schema: Schema, table: Table) -> NamedTable:
-    unit = table.unit
-    foreign = (ForeignKey(foreign_name(table, unit), unit.column, unit.table, unit.key),) if isinstance(
-        unit, ForeignUnit
-    ) else ()
+    objects = objects_of(schema)
+    foreign = [one for one in objects.foreign if one.table.declared is table]
     return NamedTable(
         table.name,
         "public" if table.public else "private",
         tuple(_column(table, column) for column in table.columns),
-        tuple(UniqueKey(unique_name(table, key), key) for key in table.unique),
-        foreign,
+        tuple(UniqueKey(key.name, key.columns) for key in objects.keys if key.table.declared is table),
+        tuple(ForeignKey(one.name, one.column, one.target.name, one.target_column) for one in foreign),
         table_comment(schema, table),
         description=table.description,
     )

@@ -23,7 +23,8 @@ MOST_CHARACTERS = 1_000
 class Variable:
     """`allowed` maps spellings to the one that is shown; None: any text. `fixed`: can be read only.
 
-    `duration`: a time such as 500, in milliseconds, or 5s.
+    `duration`: a time such as 500, in milliseconds, or 5s. `bare`: only letters and digits of a value count, as
+    PostgreSQL reads the names of encodings; some clients send 'utf-8' with its quotes.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Variable:
     allowed: Mapping[str, str] | None = None
     fixed: bool = False
     duration: bool = False
+    bare: bool = False
 
 
 def _words(shown: str, *others: str) -> dict[str, str]:
@@ -52,9 +54,10 @@ _LEVELS = {
 _LIST = (
     Variable("application_name", ""),
     Variable("bytea_output", "hex", _words("hex")),
-    Variable("client_encoding", "UTF8", _words("UTF8", "UTF-8", "unicode", "utf_8")),
+    Variable("client_encoding", "UTF8", _words("UTF8", "unicode"), bare=True),
     Variable("client_min_messages", "notice"),
     Variable("DateStyle", "ISO, MDY", _ISO),
+    Variable("default_table_access_method", "heap", fixed=True),
     Variable("default_transaction_isolation", "serializable", _LEVELS),
     Variable("default_transaction_read_only", "on", _SWITCH),
     Variable("extra_float_digits", "1", {str(n): str(n) for n in range(-15, 4)}),
@@ -65,12 +68,15 @@ _LIST = (
     Variable("jit", "off", _SWITCH),
     Variable("lc_messages", "C"),
     Variable("lock_timeout", "0"),
+    Variable("lc_collate", "C", fixed=True),
+    Variable("lc_ctype", "C", fixed=True),
     Variable("max_identifier_length", "63", fixed=True),
+    Variable("max_index_keys", "32", fixed=True),
     Variable("row_security", "on", _SWITCH),
     Variable("search_path", '"$user", public'),
     Variable("server_encoding", "UTF8", fixed=True),
     Variable("server_version", SERVER_VERSION, fixed=True),
-    Variable("server_version_num", "150000", fixed=True),
+    Variable("server_version_num", "160002", fixed=True),
     Variable("standard_conforming_strings", "on", _ON),
     Variable("statement_timeout", "0", duration=True),
     Variable("TimeZone", "UTC", _UTC),
@@ -121,7 +127,8 @@ def _accepted(variable: Variable, value: str) -> str:
         return _duration(variable, value)
     if variable.allowed is None:
         return value
-    accepted = variable.allowed.get(value.strip().lower())
+    word = re.sub(r"[^0-9a-z]", "", value.lower()) if variable.bare else value.strip().lower()
+    accepted = variable.allowed.get(word)
     if accepted is None:
         shown = ", ".join(dict.fromkeys(variable.allowed.values()))
         raise InvalidParameter(f'"{value}" is not a value of "{variable.name}" here', hint=f"It can be: {shown}.")

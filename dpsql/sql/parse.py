@@ -58,7 +58,7 @@ def check_marks(sql: str) -> None:
 
 def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
     tokens = bind(plain_spellings(tokenize(sql)), parameters)
-    _check_depth(tokens)
+    check_depth(tokens)
     _check_start(tokens)
     tokens, options = take_options(plain_aggregates(tokens))
     try:
@@ -172,7 +172,7 @@ def _retyped(token: Token, kind: TokenType, text: str | None = None) -> Token:
     return Token(kind, token.text if text is None else text, token.line, token.col, token.start, token.end)
 
 
-def _check_depth(tokens: list[Token]) -> None:
+def check_depth(tokens: list[Token]) -> None:
     depth = prefixes = 0
     for token in tokens:
         prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0

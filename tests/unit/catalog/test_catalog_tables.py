@@ -6,6 +6,7 @@ import pytest
 
 from dpsql.catalog.find import find, is_catalog, tables
 from dpsql.catalog.identity import Identity
+from dpsql.catalog.objects import PUBLIC
 from dpsql.catalog.rows import CatalogTable
 from dpsql.schema.model import Resolved
 from dpsql.types import INTEGER, TEXT
@@ -21,16 +22,22 @@ def rows(clinic: Resolved, space: str, name: str, *columns: str) -> list[tuple[o
 
 
 def test_tables_are_those_of_the_schema(clinic: Resolved) -> None:
-    names = [(table.name,) for table in clinic.schema.tables]
-    assert rows(clinic, "information_schema", "tables", "table_name") == names
-    assert rows(clinic, "pg_catalog", "pg_tables", "tablename") == names
-    assert rows(clinic, "pg_catalog", "pg_class", "relname") == names
-    assert set(rows(clinic, "information_schema", "tables", "table_catalog", "table_schema")) == {("clinic", "public")}
+    names = [table.name for table in clinic.schema.tables]
+    told = rows(clinic, "information_schema", "tables", "table_catalog", "table_schema", "table_name")
+    assert [name for _, space, name in told if space == "public"] == names
+    assert {space for _, space, _ in told} == {"public", "pg_catalog", "information_schema"}
+    assert {database for database, _, _ in told} == {"clinic"}
+    listed = rows(clinic, "pg_catalog", "pg_tables", "schemaname", "tablename")
+    assert [name for space, name in listed if space == "public"] == names
+    classes = rows(clinic, "pg_catalog", "pg_class", "relnamespace", "relkind", "relname")
+    assert [name for space, kind, name in classes if space == PUBLIC and kind == "r"] == names
 
 
 def test_columns_have_the_types_that_postgres_would_name(clinic: Resolved) -> None:
     known = rows(clinic, "information_schema", "columns", "table_name", "column_name", "data_type", "udt_name",
-                 "numeric_precision", "numeric_scale", "datetime_precision", "ordinal_position")  # fmt: skip
+                 "numeric_precision", "numeric_scale", "datetime_precision", "ordinal_position",
+                 "table_schema")  # fmt: skip
+    known = [tuple(row) for *row, space in known if space == "public"]
     assert ("visits", "cost", "double precision", "float8", 53, None, None, 5) in known
     assert ("visits", "at", "timestamp without time zone", "timestamp", None, None, 6, 7) in known
     assert ("visits", "nights", "smallint", "int2", 16, 0, None, 8) in known
@@ -76,7 +83,7 @@ def test_attributes_meet_their_types_and_tables(clinic: Resolved) -> None:
 
 
 def test_every_value_has_its_columns_type(clinic: Resolved) -> None:
-    kinds = {"text": str, "integer": int, "bigint": int, "boolean": bool, "real": float}
+    kinds = {"text": str, "integer": int, "bigint": int, "smallint": int, "boolean": bool, "real": float}
     for table in tables(clinic.schema, WHO).values():
         for (_, type_), values in zip(table.columns, table.values(), strict=True):
             assert all(value is None or type(value) is kinds[str(type_)] for value in values)

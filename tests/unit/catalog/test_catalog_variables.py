@@ -10,7 +10,8 @@ from dpsql.errors import InvalidParameter
     ("name", "value", "shown"),
     [
         ("application_name", "psql", "psql"), ("TimeZone", "etc/utc", "UTC"), ("timezone", "0", "UTC"),
-        ("client_encoding", "utf-8", "UTF8"), ("datestyle", "ISO, DMY", "ISO, DMY"), ("DateStyle", "iso", "ISO, MDY"),
+        ("client_encoding", "utf-8", "UTF8"), ("client_encoding", "'utf-8'", "UTF8"),
+        ("datestyle", "ISO, DMY", "ISO, DMY"), ("DateStyle", "iso", "ISO, MDY"),
         ("extra_float_digits", "3", "3"), ("search_path", "a, b", "a, b"), ("statement_timeout", "30s", "30s"),
         ("statement_timeout", "5000", "5s"), ("statement_timeout", "1500", "1500ms"), ("statement_timeout", "0", "0"),
         ("statement_timeout", " 1.5 min ", "90s"), ("statement_timeout", "999us", "1ms"),

@@ -20,7 +20,7 @@ def written(sql: str, now: dt.datetime | None = NOW) -> str:
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("version()", "'PostgreSQL 15.0 (dpsql 1.2.3)' AS \"version\""),
+        ("version()", "'PostgreSQL 16.2 (dpsql 1.2.3)' AS \"version\""),
         ("pg_catalog.version()", "'PostgreSQL 15.0 (dpsql 1.2.3)' AS \"version\""),
         ("current_user", "'ana' AS \"current_user\""),
         ("session_user", "'ana' AS \"session_user\""),

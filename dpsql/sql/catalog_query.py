@@ -1,0 +1,181 @@
+"""Statements about the catalog alone: PostgreSQL's SQL over pg_catalog and information_schema, or over no table.
+
+They read no private rows and cost nothing; `catalog/database.py` answers them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ParseError
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.catalog.builtin import Relation, relation
+from dpsql.catalog.find import is_catalog, place_of
+from dpsql.catalog.identity import Identity
+from dpsql.catalog.lookups import names_of
+from dpsql.errors import Error, UnknownTable, Unsupported
+from dpsql.schema.model import Schema
+from dpsql.sql.catalog_functions import MARKS
+from dpsql.sql.catalog_names import title
+from dpsql.sql.catalog_rewrite import rewrite
+from dpsql.sql.catalog_session import settings_of
+from dpsql.sql.catalog_sources import Surroundings
+from dpsql.sql.catalog_types import REG, annotate, cast_type, session_function
+from dpsql.sql.dialect import span_of
+from dpsql.sql.parameters import Parameter, bind
+from dpsql.sql.parse import check_depth, plain_spellings, tokenize
+from dpsql.types import parse_type
+
+_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+_WORDS = frozenset({*REG, "information_schema", "oid", "name", "array", "]"})
+_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.TABLE)
+
+
+@dataclass(frozen=True)
+class CatalogQuery:
+    """`sql` is DuckDB's; `columns` have PostgreSQL's types, None where DuckDB's own tells; `sets` are the settings that
+    set_config() changes, which the session does first."""
+
+    sql: str
+    columns: tuple[tuple[str, str | None], ...]
+    sets: tuple[tuple[str, str], ...] = ()
+
+
+class CatalogReader(Postgres):
+    """PostgreSQL as it is written: every function by its name."""
+
+    class Parser(PostgresParser):
+        FUNCTIONS = {"ARRAY": PostgresParser.FUNCTIONS["ARRAY"]}
+        FUNCTION_PARSERS = {n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SYNTAX}
+
+
+def read_catalog_query(
+    sql: str, parameters: Sequence[Parameter], schema: Schema, who: Identity, now: dt.datetime
+) -> CatalogQuery | None:
+    """None where the statement is no query, cannot be read, or is not about the catalog alone."""
+    try:
+        tokens = tokenize(sql)
+    except Error:
+        return None
+    if not tokens or tokens[0].token_type not in _STARTS or not any(_tells(token) for token in tokens):
+        return None  # most statements, before anything is parsed
+    tree = _parsed(_with_arrays(plain_spellings(bind(tokens, parameters))), sql)
+    if tree is None or not _is_about_catalog(tree, schema):
+        return None
+    sets = settings_of(tree)
+    for select in tree.find_all(exp.Select):
+        _name_outputs(select)
+    columns = tuple(annotate(tree))
+    written = rewrite(tree, Surroundings(names_of(schema), who, now))
+    for name in written.find_all(exp.Identifier):
+        if not name.quoted:
+            name.set("this", name.name.lower())
+            name.set("quoted", True)
+    return CatalogQuery(written.sql(dialect="duckdb"), tuple((n, t) for n, t in columns), sets)
+
+
+def catalog_tree(sql: str, parameters: Sequence[Parameter]) -> exp.Query | None:
+    """A statement as PostgreSQL reads it, whatever it is about; None where it cannot."""
+    try:
+        return _parsed(_with_arrays(plain_spellings(bind(tokenize(sql), parameters))), sql)
+    except Error:
+        return None
+
+
+def _tells(token: Token) -> bool:
+    word = token.text.lower()
+    return word.startswith("pg_") or word in MARKS or word in _WORDS
+
+
+def _with_arrays(tokens: list[Token]) -> list[Token]:
+    """oid[] as one name, _oid: the parser knows arrays of the types of its own alone."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        closing = token.token_type is TokenType.R_BRACKET and len(found) > 2
+        if closing and tokens[place - 1].token_type is TokenType.L_BRACKET and _is_type(found):
+            found.pop()
+            last = found.pop()
+            text = f"_{last.text.lower()}"
+            found.append(Token(TokenType.VAR, text, last.line, last.col, last.start, token.end))
+        else:
+            found.append(token)
+    return found
+
+
+def _is_type(found: list[Token]) -> bool:
+    """Whether what stands before the bracket is a type's name that the parser does not know."""
+    name, before = found[-2], found[-3]
+    own = name.token_type is TokenType.OBJECT_IDENTIFIER or name.text.lower() in ("name", "regtype", "aclitem")
+    return own and before.token_type in (TokenType.DCOLON, TokenType.ALIAS, TokenType.DOT)
+
+
+def _parsed(tokens: list[Token], sql: str) -> exp.Query | None:
+    check_depth(tokens)
+    try:
+        trees = [tree for tree in CatalogReader().parser().parse(tokens, sql) if tree is not None]
+    except (ParseError, RecursionError):
+        return None
+    trees = [tree for tree in trees if not isinstance(tree, exp.Semicolon)]
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        return None
+    tree = trees[0]
+    for node in list(tree.find_all(exp.Anonymous)):
+        if node.name.lower() in ("any", "all", "some") and len(node.expressions) == 1:
+            kind = exp.All if node.name.lower() == "all" else exp.Any
+            node.replace(kind(this=exp.Paren(this=node.expressions[0])))
+    return tree
+
+
+def _is_about_catalog(tree: exp.Query, schema: Schema) -> bool:
+    """Whether all tables that it names are the catalog's; each gets its relation as a note."""
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    named = [table for table in tables if table.db or table.name.lower() not in ctes]
+    if not named:
+        return any(_calls_catalog(node) for node in tree.walk())
+    if any(place_of(schema, table.db, table.name) is None for table in named):
+        return False
+    for table in named:
+        table.meta["relation"] = _relation(table, schema)
+    return True
+
+
+def _relation(table: exp.Table, schema: Schema) -> Relation:
+    if table.catalog and table.catalog.lower() != schema.database.lower():
+        raise Unsupported(
+            f'cross-database references are not implemented: "{table.catalog}.{table.db}.{table.name}"',
+            span=span_of(table),
+        )
+    found = relation(place_of(schema, table.db, table.name) or "", table.name.lower())
+    if found is None:
+        told = f"{table.db}.{table.name}" if is_catalog(table.db) else table.name
+        raise UnknownTable(f'relation "{told}" does not exist', span=span_of(table))
+    return found
+
+
+def _calls_catalog(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in MARKS
+    if isinstance(node, exp.Cast):
+        named = cast_type(node.args["to"])
+        return named.endswith("[]") or parse_type(named) is None
+    name = session_function(node)
+    return name is not None and name in MARKS
+
+
+def _name_outputs(select: exp.Select) -> None:
+    """Columns that have no name get PostgreSQL's."""
+    if isinstance(select.parent, exp.Exists | exp.Array | exp.In):
+        return
+    for item in list(select.expressions):
+        starred = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+        plain = isinstance(item, exp.Column) and session_function(item) is None
+        if not (starred or isinstance(item, exp.Alias) or plain):
+            name = title(item)
+            item.replace(exp.alias_(item.copy(), name.lower() if name.isupper() else name, quoted=True))

@@ -1,0 +1,121 @@
+"""What a statement about the catalog asks of its session, as literals: so that one database serves all sessions."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from sqlglot import exp
+
+from dpsql.catalog.identity import SCHEMA, Identity
+from dpsql.catalog.objects import OWNER_NAME, USER
+from dpsql.errors import InvalidParameter, Unsupported
+from dpsql.sql.catalog_types import TYPE
+from dpsql.sql.dialect import span_of
+
+_NAMES = ("current_user", "current_role", "user")
+_DATABASES = ("current_catalog", "current_database")
+_TIMES = ("now", "current_timestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp",
+          "pg_postmaster_start_time", "pg_conf_load_time")  # fmt: skip
+
+
+def literal_of(name: str, node: exp.Expr, who: Identity, now: dt.datetime) -> exp.Expr:
+    """The value of a function of `catalog_functions.SESSION`."""
+    if name in _NAMES:
+        return exp.Literal.string(who.user)
+    if name == "session_user":
+        return exp.Literal.string(who.login or who.user)
+    if name in _DATABASES:
+        return exp.Literal.string(who.database)
+    if name in _TIMES:
+        return exp.cast(exp.Literal.string(now.isoformat(" ")), "timestamptz")
+    match name:
+        case "current_date":
+            return exp.cast(exp.Literal.string(now.date().isoformat()), "date")
+        case "current_schema":
+            return exp.Literal.string(SCHEMA)
+        case "current_schemas":
+            return _schemas(node)
+        case "version":
+            return exp.Literal.string(who.version_text)
+        case "current_setting":
+            return _setting(node, who)
+        case "set_config":
+            return _set(node)
+        case "pg_backend_pid":
+            return exp.Literal.number(who.process)
+        case "pg_get_userbyid":
+            return exp.Anonymous(this="dp_get_userbyid", expressions=[*node.expressions, exp.Literal.string(who.user)])
+        case "pg_has_role":
+            return _has_role(node, who)
+        case "pg_typeof":
+            return exp.Literal.string(str(node.expressions[0].meta.get(TYPE) or "unknown"))
+        case "to_regrole":
+            return _role(node, who)
+        case "row_security_active":
+            return exp.false()
+        case _:
+            return exp.cast(exp.Null(), "text")
+
+
+def _schemas(node: exp.Expr) -> exp.Expr:
+    argument = next(iter(node.expressions), None)
+    implicit = isinstance(argument, exp.Boolean) and bool(argument.this)
+    names = ["pg_catalog", SCHEMA] if implicit else [SCHEMA]
+    return exp.Array(expressions=[exp.Literal.string(name) for name in names])
+
+
+def _text(node: exp.Expr | None) -> str | None:
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def _setting(node: exp.Expr, who: Identity) -> exp.Expr:
+    name = _text(next(iter(node.expressions), None))
+    if name is None:
+        return _any_setting(node, who)
+    value = who.variable(name)
+    missing_ok = len(node.expressions) == 2 and isinstance(node.expressions[1], exp.Boolean)
+    if value is None and not (missing_ok and bool(node.expressions[1].this)):
+        raise InvalidParameter(f'unrecognized configuration parameter "{name}"', span=span_of(node), sqlstate="42704")
+    return exp.cast(exp.Null(), "text") if value is None else exp.Literal.string(value)
+
+
+def _any_setting(node: exp.Expr, who: Identity) -> exp.Expr:
+    """Of a name that a row has."""
+    if not node.expressions:
+        raise Unsupported("current_setting takes the name of a setting", span=span_of(node))
+    cases = [exp.If(this=exp.Literal.string(name.lower()), true=exp.Literal.string(value)) for name, value in
+             who.variables]  # fmt: skip
+    return exp.Case(this=exp.Anonymous(this="lower", expressions=[node.expressions[0].copy()]), ifs=cases)
+
+
+def settings_of(tree: exp.Expr) -> tuple[tuple[str, str], ...]:
+    """What the statement sets by set_config(name, value, …), which the session does before it answers."""
+    found = []
+    for node in tree.find_all(exp.Anonymous):
+        if node.name.lower() == "set_config" and len(node.expressions) == 3:
+            name, value = _text(node.expressions[0]), _text(node.expressions[1])
+            if name is not None and value is not None:
+                found.append((name, value))
+    return tuple(found)
+
+
+def _set(node: exp.Expr) -> exp.Expr:
+    name, value = (_text(item) for item in (*node.expressions, None, None)[:2])
+    if name is None or value is None or len(node.expressions) != 3:
+        raise Unsupported("set_config takes a name and a value as text, and whether it is local", span=span_of(node))
+    return exp.Literal.string(value)
+
+
+def _has_role(node: exp.Expr, who: Identity) -> exp.Expr:
+    """Everyone has the role that is their own, and no other."""
+    role = node.expressions[-2] if len(node.expressions) > 1 else exp.Null()
+    own = (exp.Literal.string(who.user), exp.Literal.string(str(USER)))
+    return exp.In(this=exp.cast(role.copy(), "text"), expressions=list(own))
+
+
+def _role(node: exp.Expr, who: Identity) -> exp.Expr:
+    name = _text(next(iter(node.expressions), None))
+    number = {who.user: USER, OWNER_NAME: 10}.get(name or "")
+    return exp.Null() if number is None else exp.Literal.number(number)
