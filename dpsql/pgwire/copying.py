@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dpsql.errors import UnknownColumn
 from dpsql.pgwire import replies
-from dpsql.pgwire.encode import value_text
+from dpsql.pgwire.encode import text_writer
 from dpsql.pgwire.wire_types import Spelled, column_type
 
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
@@ -49,12 +49,12 @@ def _data(line: str) -> bytes:
 
 
 def line_writer(columns: Sequence[Spelled], format_: Format) -> Callable[[Sequence[Any]], str]:
-    types = [column_type(column)[0] for column in columns]
+    writers = [text_writer(column_type(column)[0]) for column in columns]
     write = _csv_writer(columns, format_, force=True) if format_.csv else _text_writer(columns, format_)
 
     def line(row: Sequence[Any]) -> str:
-        values = zip(row, types, strict=True)
-        return write([None if value is None else value_text(value, type_) for value, type_ in values])
+        values = zip(row, writers, strict=True)
+        return write([None if value is None else text(value) for value, text in values])
 
     return line
 

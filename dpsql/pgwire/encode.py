@@ -18,7 +18,7 @@ from uuid import UUID
 
 from dpsql.errors import DataError
 from dpsql.pgwire.intervals import Interval, interval_of, read_interval
-from dpsql.pgwire.moments import date_text, days_of, microseconds_of, moment_text, time_of, time_text
+from dpsql.pgwire.moments import date_text, datetime_text, days_of, microseconds_of, moment_text, time_of, time_text
 from dpsql.pgwire.numerals import double_text, numeric_bytes, numeric_text, single_text
 from dpsql.pgwire.wire_types import VECTORS, WireType
 
@@ -34,27 +34,31 @@ def encoder(wire: WireType, format_: int) -> Encoder:
     if format_ not in (TEXT, BINARY):
         raise DataError(f"unsupported format code: {format_}", sqlstate="22023")
     encode = _binary(wire) if format_ == BINARY else _text(wire)
-    return lambda value: _fitting(encode, value, wire)
 
+    def fitting(value: Any) -> bytes:
+        try:
+            return encode(value)
+        except (ValueError, TypeError, LookupError, ArithmeticError, struct.error):
+            raise DataError(f"a value of the answer is no {wire.spelled}", sqlstate="22003") from None
 
-def _fitting(encode: Encoder, value: Any, wire: WireType) -> bytes:
-    try:
-        return encode(value)
-    except (ValueError, TypeError, LookupError, ArithmeticError, struct.error):
-        raise DataError(f"a value of the answer is no {wire.spelled}", sqlstate="22003") from None
+    return fitting
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
 def _text(wire: WireType) -> Encoder:
-    return lambda value: value_text(value, wire).encode("utf-8", "replace")
+    write = text_writer(wire)
+    return lambda value: write(value).encode("utf-8", "replace")
 
 
-def value_text(value: Any, wire: WireType) -> str:
-    if wire.element is not None:
-        return vector_text(value, wire.element) if wire.name in VECTORS else array_text(value, wire.element)
-    return _TEXTS.get(wire.name, str)(value)
+def text_writer(wire: WireType) -> Callable[[Any], str]:
+    """How values of the type are written as text."""
+    element = wire.element
+    if element is None:
+        return _TEXTS.get(wire.name, str)
+    write = vector_text if wire.name in VECTORS else array_text
+    return lambda values: write(values, element)
 
 
 def _bool_text(value: object) -> str:
@@ -79,11 +83,15 @@ def _date_text(value: object) -> str:
 
 
 def _timestamp_text(value: object) -> str:
+    if isinstance(value, dt.datetime) and value.tzinfo is None:
+        return datetime_text(value)
     moment = microseconds_of(value)
     return str(value) if moment is None else moment_text(moment)
 
 
 def _timestamptz_text(value: object) -> str:
+    if isinstance(value, dt.datetime) and value.tzinfo is dt.UTC:
+        return datetime_text(value) + "+00"
     moment = microseconds_of(value)
     return str(value) if moment is None else moment_text(moment, "+00")
 
@@ -125,7 +133,8 @@ def array_text(values: Sequence[Any], element: WireType) -> str:
     """
     if isinstance(values, str):
         return values
-    return "{" + ",".join("NULL" if one is None else _quoted(value_text(one, element)) for one in values) + "}"
+    write = text_writer(element)
+    return "{" + ",".join("NULL" if one is None else _quoted(write(one)) for one in values) + "}"
 
 
 _PLAIN = re.compile(r'[^{}",\\ \t\n\r\v\f]+')
@@ -138,7 +147,7 @@ def _quoted(text: str) -> str:
 
 
 def vector_text(values: Sequence[Any], element: WireType) -> str:
-    return values if isinstance(values, str) else " ".join(value_text(one, element) for one in values)
+    return values if isinstance(values, str) else " ".join(map(text_writer(element), values))
 
 
 def json_text(value: Any) -> str:

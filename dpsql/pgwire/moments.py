@@ -71,6 +71,16 @@ def date_text(days: int) -> str:
     return f"{_year(year)}-{month:02}-{day:02}{' BC' if year <= 0 else ''}"
 
 
+def datetime_text(value: dt.datetime) -> str:
+    """Of one without a zone, or in UTC.
+
+    >>> datetime_text(dt.datetime(2020, 1, 2, 3, 4, 5, 600_000))
+    '2020-01-02 03:04:05.6'
+    """
+    text = value.replace(tzinfo=None).isoformat(" ")
+    return text.rstrip("0") if value.microsecond else text
+
+
 def moment_text(microseconds: int, zone: str = "") -> str:
     """`zone` stands behind the time: +00, or nothing.
 

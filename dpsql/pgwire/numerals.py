@@ -16,6 +16,8 @@ def double_text(value: float) -> str:
     >>> double_text(0.1), double_text(1e15), double_text(123456789012345.0), double_text(1e-5), double_text(-0.0)
     ('0.1', '1e+15', '123456789012345', '1e-05', '-0')
     """
+    if 1e-4 <= abs(value) < 1e15:
+        return repr(value).removesuffix(".0")  # Python writes these as PostgreSQL does
     if not math.isfinite(value) or value == 0:
         return _special(value)
     digits, exponent = _digits(repr(value))
