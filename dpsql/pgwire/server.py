@@ -27,6 +27,7 @@ from dpsql.pgwire.logs import Log
 from dpsql.pgwire.metrics import Metrics
 from dpsql.pgwire.turns import Turns
 from dpsql.pgwire.visit import Bounds, House, Visit
+from dpsql.session import run_apart
 
 BACKLOG = 512
 FORCED_SECONDS = 10.0
@@ -76,7 +77,7 @@ class Server:
         )  # fmt: skip
         self.metrics.now = self._gauges
         self.ports: tuple[int, ...] = ()
-        self.stopping = False
+        self.stopping = self.forced = False
         self._listening: list[asyncio.AbstractServer] = []
         self._visits: dict[asyncio.Task[None], Visit] = {}
         self._reloading: asyncio.Task[None] | None = None
@@ -147,6 +148,7 @@ class Server:
             else:
                 task.cancel()
         if not await self._all_left(self.options.grace_seconds):
+            self.forced = True
             self.log.warning("ending connections that still wait", connections=len(self._visits))
             for visit in self._visits.values():
                 visit.end()
@@ -157,7 +159,7 @@ class Server:
     def close(self) -> None:
         """When the loop has ended: wait for the runs that go on, and close the data."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self.databases.close()
+        self.databases.close(self.forced)
         self.log.info("stopped")
 
     async def _all_left(self, seconds: float) -> bool:
@@ -230,7 +232,7 @@ class Server:
 
 
 def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
-    """Until a signal ends it."""
+    """Until a signal ends it. What its analysts post-process runs in processes of their own."""
 
     async def main() -> None:
         await server.start()
@@ -238,10 +240,12 @@ def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
         await server.serve()
 
+    apart = run_apart()
     try:
         asyncio.run(main())
     finally:
         server.close()
+        apart.close()
 
 
 def _is_loopback(host: str) -> bool:

@@ -2,7 +2,7 @@
 crashes, is nobody else's.
 
 Law: a child gets releases and sends back plain values; from what it sends nothing is run. One that takes too long, dies
-or says nonsense is ended, and another takes its place.
+or says nonsense is ended, and another takes its place. An account holds at most half of the places that others leave.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from dpsql import errors
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
-from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, column_of
+from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, asker, column_of, run_elsewhere
 
 MOST = 8
 """Children at a time; a statement waits for one."""
@@ -43,10 +44,11 @@ class Children:
     """A pool of them. Threads may share it."""
 
     def __init__(self, most: int = MOST, kept: int = KEPT) -> None:
-        self._room = threading.BoundedSemaphore(most)
+        self._most, self._kept = most, kept
         self._lock = threading.Lock()
+        self._left = threading.Condition()
+        self._held: Counter[str] = Counter()
         self._idle: list[_Child] = []
-        self._kept = kept
         self._closed = False
 
     def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
@@ -63,9 +65,10 @@ class Children:
             idle, self._idle = self._idle, []
         for child in idle:
             child.end()
+        run_elsewhere(None)
 
     def _ask(self, question: object, timeout: float) -> Any:
-        with self._room:
+        with self._place(asker(), timeout):
             child = self._take()
             try:
                 answer = child.ask(pickle.dumps(question, pickle.HIGHEST_PROTOCOL), timeout + GRACE)
@@ -77,6 +80,25 @@ class Children:
             else:
                 child.end()
         return _told(answer)
+
+    @contextmanager
+    def _place(self, account: str, patience: float) -> Iterator[None]:
+        with self._left:
+            if not self._left.wait_for(lambda: self._may_take(account), patience):
+                hint = "Ask again when some have ended; what was paid for is free."
+                raise OperationalError("too many statements are post-processed", hint=hint, sqlstate="53300")
+            self._held[account] += 1
+        try:
+            yield
+        finally:
+            with self._left:
+                self._held[account] -= 1
+                self._held += Counter()  # without those that hold none
+                self._left.notify_all()
+
+    def _may_take(self, account: str) -> bool:
+        free_of_others = self._most - (self._held.total() - self._held[account])
+        return self._held.total() < self._most and self._held[account] < (free_of_others + 1) // 2
 
     def _take(self) -> _Child:
         with self._lock:
@@ -92,6 +114,13 @@ class Children:
                 self._idle.append(child)
                 return
         child.end()
+
+
+def run_apart() -> Children:
+    """From now on, all that this process post-processes runs in children; close them at the end."""
+    children = Children()
+    run_elsewhere(children)
+    return children
 
 
 class _Child:

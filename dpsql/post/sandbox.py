@@ -20,6 +20,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -93,6 +94,21 @@ class Place(Protocol):
 
 
 _elsewhere: Place | None = None
+_asker: ContextVar[str] = ContextVar("asker", default="")
+
+
+@contextmanager
+def on_behalf_of(account: str) -> Iterator[None]:
+    """Whose statements are post-processed within: who waits for a place waits behind her own."""
+    before = _asker.set(account)
+    try:
+        yield
+    finally:
+        _asker.reset(before)
+
+
+def asker() -> str:
+    return _asker.get()
 
 
 def run_elsewhere(place: Place | None) -> None:

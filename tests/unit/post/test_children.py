@@ -112,6 +112,35 @@ def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatc
     pool.close()
 
 
+def test_no_account_takes_all_children() -> None:
+    """Of two places, ana has one, however much she asks; of eight, four."""
+    slow = "SELECT SUM(a.x * b.x) FROM generate_series(1, 30000) a(x), generate_series(1, 30000) b(x)"
+    pool, failed = Children(most=2), []
+
+    def ask() -> None:
+        try:
+            with sandbox.on_behalf_of("ana"):
+                pool.run(slow, [], 2)
+        except OperationalError as error:
+            failed.append(error.sqlstate)
+
+    busy = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in busy:
+        thread.start()
+    time.sleep(0.2)
+    before = time.monotonic()
+    with sandbox.on_behalf_of("bob"):
+        assert pool.run("SELECT 1 AS x", [], 20).rows == [(1,)]
+    assert time.monotonic() - before < 1.9, "bob waited for ana"
+    for thread in busy:
+        thread.join(30)
+    assert set(failed) == {"57014", "53300"} and not pool._held
+    pool.close()
+    large = Children(most=8)
+    large._held["ana"] = 4
+    assert not large._may_take("ana") and large._may_take("bob")
+
+
 class _Harm:
     def __reduce__(self) -> tuple[object, ...]:
         return os.system, ("exit 1",)
