@@ -171,7 +171,7 @@ def test_three_hundred_idle_and_sixty_four_active(slow: Server) -> None:
 
 
 def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> None:
-    """Of four threads, ana's statements take two; bob's have one at once."""
+    """Of four threads, ana's statements take two: hers last six times LATENCY; bob's have a thread at once."""
     with serving(hospital, options=("--threads", "4")) as server:
         hogs = [entered(server, "ana") for _ in range(12)]
         with entered(server, "bob") as other:
@@ -180,9 +180,9 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
             time.sleep(0.3)
             started = time.monotonic()
             assert rows(other.ask("SELECT 1")) == [(b"1",)]
-            assert time.monotonic() - started < LATENCY / 2
+            assert time.monotonic() - started < 2 * LATENCY
             assert states(other.ask(FRESH.format(3))) == []
-            assert time.monotonic() - started < 3 * LATENCY
+            assert time.monotonic() - started < 4 * LATENCY
         for one in hogs:
             assert states(one.until_ready()) == []
             one.close()
