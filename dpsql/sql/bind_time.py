@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.functions.calendar import EXTRACTIONS, TRUNCATIONS, part_name
+from dpsql.functions.calendar import EXTRACTIONS, FIXED, TRUNCATIONS, part_name
 from dpsql.functions.formats import UnknownFormat, directives, postgres_pieces
 from dpsql.functions.spans import Interval
 from dpsql.functions.zones import UTC, close_zones, zone_name
@@ -100,11 +101,56 @@ def interval_sum(node: exp.Expr, bind: Bind) -> Expr:
         if isinstance(node, exp.Sub) or is_interval(right):
             raise Unsupported("an interval must be added to a date", span=span_of(node))
         left, right = right, left
+    grain = _grain(left, right, bind, node) if isinstance(node, exp.Add) else None
+    if grain is not None:
+        return grain
     days = _days(right, bind)
     if days is not None:
         back = isinstance(node, exp.Sub)
         return _days_later(bind(left), Arithmetic("-", Literal(0, BIGINT), days, BIGINT) if back else days, node)
     return _moved(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
+
+
+_WITHIN = {"minute": ("hour", 60), "second": ("minute", 60), "hour": ("day", 24)}
+"""What a part is counted within, and how many of it there are."""
+
+
+def _grain(period: exp.Expr, added: exp.Expr, bind: Bind, node: exp.Expr) -> Expr | None:
+    """DATE_TRUNC('hour', at) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM at) / 5), as charts write five minutes.
+
+    The same is a bucket of five minutes, which has a list of values.
+    """
+    product = added.unnest()
+    if not isinstance(product, exp.Mul) or not isinstance(period.unnest(), exp.TimestampTrunc | exp.DateTrunc):
+        return None
+    sides = (product.this, product.expression)
+    factor, span = sides if is_interval(sides[1]) else (sides[1], sides[0])
+    start, counted = bind(period), _counted(bind(factor))
+    if counted is None or not isinstance(start, Call) or start.function != "date_trunc":
+        return None
+    part, moment, number = counted
+    period_name, most = _WITHIN.get(part, ("", 1))
+    width = Interval(0, 0, number * FIXED[part]) if period_name and most % number == 0 else None
+    if width is None or start.args != (Literal(period_name, TEXT), moment) or read_interval(span) != width:
+        return None
+    numbers: list[Expr] = [Literal(0, INTEGER), Literal(0, INTEGER), Literal(width.microseconds, BIGINT)]
+    bucket = checked_call("time_bucket", [*numbers, moment], node)
+    return bucket if bucket.type == start.type else Cast(bucket, start.type)
+
+
+def _counted(number: Expr) -> tuple[str, Expr, int] | None:
+    """The part of a moment that is divided by a whole number, rounded down."""
+    if isinstance(number, Call) and number.function == "floor":
+        number = number.args[0]
+    if not isinstance(number, Arithmetic) or number.op not in ("/", "//") or not isinstance(number.right, Literal):
+        return None
+    part = number.left.arg if isinstance(number.left, Cast) else number.left
+    by = number.right.value
+    if not isinstance(part, Call) or part.function != "extract" or not isinstance(by, int | Decimal) or by < 1:
+        return None
+    name = part.args[0]
+    whole = isinstance(name, Literal) and isinstance(name.value, str) and by == int(by)
+    return (str(name.value), part.args[1], int(by)) if whole and isinstance(name, Literal) else None
 
 
 def _days(node: exp.Expr, bind: Bind) -> Expr | None:
@@ -121,7 +167,9 @@ def _days(node: exp.Expr, bind: Bind) -> Expr | None:
         return None
     if not number.type.is_integer or interval.months or interval.microseconds:
         raise Unsupported("a number of intervals is a whole number of days, added to a date",
-                          hint="For example: day + nights * INTERVAL '1 day'.", span=span_of(node))  # fmt: skip
+                          hint="For example: day + nights * INTERVAL '1 day'. TIME_BUCKET(INTERVAL '7 minutes', at) is "
+                          "the period that a moment is in.",
+                          span=span_of(node))  # fmt: skip
     return number if interval.days == 1 else Arithmetic("*", number, Literal(interval.days, BIGINT), BIGINT)
 
 

@@ -37,11 +37,7 @@ def asks_types(select: exp.Select) -> bool:
     limit, where = select.args.get("limit"), select.args.get("where")
     if limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) == "0":
         return True
-    if where is None:
-        return False
-    if isinstance(where.this, exp.Boolean):
-        return not where.this.this
-    return isinstance(where.this, exp.EQ) and _is_false(where.this)
+    return where is not None and _is_false(where.this)
 
 
 def types_only(columns: Iterable[tuple[str, Type]]) -> exp.Select:
@@ -50,12 +46,24 @@ def types_only(columns: Iterable[tuple[str, Type]]) -> exp.Select:
     return exp.select(*items).where(exp.false())
 
 
-def _is_false(node: exp.EQ) -> bool:
-    sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
-    if len(sides) != 2 or not all(side.type.is_number for side in sides):
-        return False
-    left, right = (side.value for side in sides)
-    return left != right
+def _is_false(node: exp.Expr) -> bool:
+    """WHERE FALSE, 1 = 0, 1 <> 1, NOT TRUE: also in parentheses, and beside other conditions."""
+    match node:
+        case exp.Paren():
+            return _is_false(node.this)
+        case exp.And():
+            return _is_false(node.this) or _is_false(node.expression)
+        case exp.Boolean():
+            return not node.this
+        case exp.Not() if isinstance(node.this, exp.Boolean):
+            return bool(node.this.this)
+        case exp.EQ() | exp.NEQ():
+            sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
+            if len(sides) != 2 or not all(side.type.is_number for side in sides):
+                return False
+            return (sides[0].value == sides[1].value) == isinstance(node, exp.NEQ)
+        case _:
+            return False
 
 
 def one_unit(select: exp.Select) -> NotPrivate:

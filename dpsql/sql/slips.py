@@ -72,6 +72,7 @@ def _hint(words: list[Token], place: int | None, why: str) -> str | None:
     balance = sum((t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in words)
     return (
         _by(before)
+        or _top(before, here)
         or misspelt(before)
         or misspelt(here)
         or _parentheses(balance)
@@ -111,6 +112,13 @@ def _by(before: Token | None) -> str | None:
     if before is not None and before.token_type is TokenType.VAR and before.text.upper() in ("ORDER", "GROUP"):
         return f"Write {before.text.upper()} BY."
     return None
+
+
+def _top(before: Token | None, here: Token | None) -> str | None:
+    """SELECT TOP 10 …, as SQL Server has it."""
+    if before is None or here is None or before.text.upper() != "TOP" or here.token_type is not TokenType.NUMBER:
+        return None
+    return f"Write LIMIT {here.text} at the end of the statement."
 
 
 def _parentheses(balance: int) -> str | None:

@@ -26,13 +26,13 @@ def aggregate_hint(
 ) -> str:
     """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows."""
     stars = any(is_star(item) for item in select.expressions)
-    found = [] if stars else [found for column in columns if (found := _declared(schema, column))]
+    found = [found for column in columns if (found := _declared(schema, column))]
     keys = [(table, column) for table, column in found if _may_group(schema, table, column)]
-    keys.sort(key=lambda key: (key[1].domain.values is None, key[1].type.is_number))
+    if stars:  # she has not said what she is after: what is surely an answer
+        keys = [(table, column) for table, column in keys if column.domain.values is not None]
+    keys.sort(key=lambda key: (key[1].domain.values is None, key[1].type.is_number, key[1].type.is_time))
     if keys:
-        table, column = keys[0]
-        name = _name(column.name)
-        return f"Aggregate, for example: SELECT {name}, COUNT(*) FROM {_name(table.name)} GROUP BY {name}."
+        return f"Aggregate, for example: {_example(*keys[0])}."
     counted = _read(select, schema, named)
     if counted is None:
         return "Aggregate, for example with COUNT(*)."
@@ -46,6 +46,16 @@ def _declared(schema: Schema, column: BoundColumn) -> tuple[Table, Column] | Non
             if column.column.origin == f"{table.name}.{declared.name}":
                 return table, declared
     return None
+
+
+def _example(table: Table, column: Column) -> str:
+    """Values by their counts; measured ones, of which hardly two are the same, by periods or by their mean."""
+    name, rows = _name(column.name), _name(table.name)
+    if column.domain.values is None and column.domain.bounded and column.type.is_time:
+        return f"SELECT DATE_TRUNC('month', {name}), COUNT(*) FROM {rows} GROUP BY 1"
+    if column.domain.values is None and column.domain.bounded and column.type.is_number:
+        return f"SELECT AVG({name}), COUNT(*) FROM {rows}"
+    return f"SELECT {name}, COUNT(*) FROM {rows} GROUP BY {name}"
 
 
 def _may_group(schema: Schema, table: Table, column: Column) -> bool:

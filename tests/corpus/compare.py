@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +13,7 @@ from types import MappingProxyType
 
 Rows = list[tuple[object, ...]]
 MICROSECONDS = 86_400_000_000
+_NAME = re.compile(r"(?!col[0-9])[A-Za-z_][A-Za-z0-9_ :%.-]*")
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,33 @@ def same(ours: object, theirs: object, allowed: Tolerance) -> bool:
 
 def _days_apart(a: dt.date, b: dt.date) -> float:
     return abs((a - b) / dt.timedelta(microseconds=1)) / MICROSECONDS
+
+
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT", "UINTEGER",
+           "int2", "int4", "int8", "oid", "float8", "numeric")  # fmt: skip
+TEXTS = ("VARCHAR", "text", "name", "varchar")
+
+
+def unlike(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]], named: bool) -> str | None:
+    """Names (where DuckDB was asked the same) and types of two answers: what differs first.
+
+    Names that DuckDB makes up of an expression are not PostgreSQL's; of numbers and lists, the kind is not compared.
+    """
+    if len(ours) != len(theirs):
+        return f"{len(ours)} columns instead of {len(theirs)}" if ours else None
+    for (name, type_), (their_name, their_type) in zip(ours, theirs, strict=True):
+        if _family(type_) != _family(their_type):
+            return f"{name} is {type_} instead of {their_type}"
+        if named and _NAME.fullmatch(their_name) and their_name.lower() != name.lower():
+            return f"the column is named {name} instead of {their_name}"
+    return None
+
+
+def _family(type_: str) -> str:
+    word = type_.split("(")[0]
+    if type_.endswith("[]") or word == "MAP":
+        return "list"
+    return "number" if word in NUMBERS else "text" if word in TEXTS else type_
 
 
 def _sortable(row: tuple[object, ...]) -> tuple[list[str], list[float]]:

@@ -23,7 +23,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "cases"
+HERE = Path(__file__).parent
+FOLDERS = (HERE / "cases", HERE / "bi")
 CASE, SECTION = "-- case: ", "---- "
 _NAMES = ("category", "empty", "order", "tolerance", "xfail", "note")
 _DIRECTIVE = re.compile(rf"-- ({'|'.join(_NAMES)}): (.*)")
@@ -74,7 +75,7 @@ def all_cases() -> list[Case]:
 
 
 def files() -> list[Path]:
-    return sorted(FOLDER.glob("*.sql"))
+    return [path for folder in FOLDERS for path in sorted(folder.glob("*.sql"))]
 
 
 def read(path: Path) -> tuple[str, list[Case]]:

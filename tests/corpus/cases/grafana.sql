@@ -67,4 +67,4 @@ SELECT admitted AS "time", note AS body FROM visits WHERE admitted BETWEEN '2024
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT admitted AS "time", note AS body FROM visits WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-02T00:00:00Z' ORDER BY admitted DESC LIMIT 100
                ^
-HINT:  Aggregate, for example: SELECT admitted, COUNT(*) FROM visits GROUP BY admitted.
+HINT:  Aggregate, for example: SELECT note, COUNT(*) FROM visits GROUP BY note.

@@ -112,4 +112,4 @@ SELECT "visits"."visit_id" AS "visit_id", "visits"."cost" AS "cost" FROM "public
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT "visits"."visit_id" AS "visit_id", "visits"."cost" AS "cost" FROM "public"."visits" "visits" LIMIT 10000
                ^
-HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM visits GROUP BY cost.
+HINT:  Aggregate, for example: SELECT AVG(cost), COUNT(*) FROM visits.

@@ -6,7 +6,7 @@ SELECT * FROM visits
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM visits
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
 
 -- case: one row
 SELECT cost FROM visits WHERE visit_id = 17
@@ -14,7 +14,7 @@ SELECT cost FROM visits WHERE visit_id = 17
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT cost FROM visits WHERE visit_id = 17
                ^
-HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM visits GROUP BY cost.
+HINT:  Aggregate, for example: SELECT AVG(cost), COUNT(*) FROM visits.
 
 -- case: the types only
 SELECT * FROM visits LIMIT 0
@@ -377,7 +377,7 @@ LINE 1: SELECT pg_sleep(10)
 -- case: a setting of the engine
 SELECT current_setting('memory_limit')
 ---- error
-InvalidParameter 42704: there is no setting "memory_limit"
+InvalidParameter 42704: unrecognized configuration parameter "memory_limit"
 LINE 1: SELECT current_setting('memory_limit')
                ^
 
@@ -520,10 +520,8 @@ HINT:  The owner adds tables to the schema; for a temporary one, or a view, writ
 -- case: a COPY
 COPY visits TO '/tmp/visits.csv'
 ---- error
-Unsupported 0A000: COPY is not answered: data is read, never written
-LINE 1: COPY visits TO '/tmp/visits.csv'
-        ^
-HINT:  Questions are answered here; the owner changes the data at its source, then registers it.
+Unsupported 0A000: COPY takes a query in parentheses, and writes it out
+HINT:  For example: COPY (SELECT ward, COUNT(*) FROM visits GROUP BY ward) TO STDOUT WITH (FORMAT csv, HEADER).
 
 -- case: an ATTACH
 ATTACH '/tmp/other.duckdb' AS other

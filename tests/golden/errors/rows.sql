@@ -14,7 +14,7 @@ SELECT * FROM visits
 ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT * FROM visits
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
 
 -- case: rows of a join
 SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
@@ -22,7 +22,7 @@ SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
 ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
                ^
-HINT:  Aggregate, for example: SELECT cost, COUNT(*) FROM visits GROUP BY cost.
+HINT:  Aggregate, for example: SELECT AVG(cost), COUNT(*) FROM visits.
 
 -- case: rows with LIMIT
 SELECT ward FROM visits LIMIT 5
