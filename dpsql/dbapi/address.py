@@ -68,8 +68,8 @@ def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 def schema_path(where: str) -> Path:
     """The file of a schema, for commands that have no analyst."""
-    address = read_address(where, None, {})
-    if isinstance(address, ServerAddress):
+    address = None if is_server(where) else read_address(where, None, {})
+    if address is None or isinstance(address, ServerAddress):
         raise NotSupportedError("this is done with the schema itself, not with a server", hint="Give its file.")
     return address.path
 

@@ -345,7 +345,7 @@ def test_aggregates_that_show_rows_or_throw(both: Neighbors, aggregate: str) -> 
     "DELETE FROM visits",
     "WITH t AS (DELETE FROM visits RETURNING *) SELECT COUNT(*) FROM t", "SELECT * INTO t FROM visits",
     "SELECT COUNT(*) FROM visits FOR UPDATE", "EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", "SUMMARIZE visits",
-    "EXPLAIN (ANALYZE, BUFFERS) SELECT COUNT(*) FROM visits", "EXPLAIN (FORMAT json) SELECT COUNT(*) FROM visits",
+    "EXPLAIN (ANALYZE, BUFFERS) SELECT COUNT(*) FROM visits", "EXPLAIN (FORMAT xml) SELECT COUNT(*) FROM visits",
     "SHOW ALL TABLES", "SELECT COUNT(*) FROM temp.visits", "SELECT COUNT(*) FROM information_schema.visits",
     "SELECT COUNT(*) FROM visits ASOF JOIN people ON visits.p > people.born", "DO $$ BEGIN END $$", "LISTEN x",
 ])  # fmt: skip

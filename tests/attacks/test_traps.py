@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -253,7 +254,7 @@ FREE = [
     "EXPLAIN SELECT born, COUNT(*) FROM people GROUP BY born",
     "EXPLAIN SELECT COUNT(*) FROM visits v JOIN kinds USING (kind) WHERE x > (SELECT AVG(x) FROM visits)",
     "SELECT SUM(w) FROM visits", "SELECT MIN(w) FROM visits", "SELECT nosuch FROM visits",
-    "EXPLAIN SELECT MODE(ward) FROM visits",
+    "EXPLAIN SELECT MODE(ward) FROM visits", "SHOW TABLES (FORMAT JSON)", "SHOW SETTINGS (FORMAT JSON)",
 ]  # fmt: skip
 
 
@@ -273,6 +274,17 @@ def test_trap_09_what_is_free_says_nothing_of_sizes_and_extremes(both: Neighbors
             said.append(text.replace("a fresh one: ", ""))
         except Error as error:
             said.append(f"{type(error).__name__} {error}")
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.parametrize("sql", [sql for sql in FREE if sql.startswith("EXPLAIN ")])
+def test_trap_09_explain_as_json(both: Neighbors, sql: str) -> None:
+    """The same, but for what the caller has paid and could still ask."""
+    said = []
+    for side in (both.without, both.with_victim, both.small):
+        ((text,),) = side.execute(sql.replace("EXPLAIN", "EXPLAIN (FORMAT JSON)")).rows
+        told = json.loads(text.replace(str(side.dataset.schema.path.parent), "HERE"))
+        said.append({name: value for name, value in told.items() if name not in ("offers", "paid", "sources")})
     assert said[0] == said[1] == said[2]
 
 
