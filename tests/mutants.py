@@ -88,6 +88,16 @@ PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 FREE = ("tests/attacks/test_free_statements.py",)
 TALK = ("tests/unit/pgwire/test_conversation.py",)
 BYTES = ("tests/unit/pgwire/test_protocol.py",)
+SCRAM = ("tests/unit/pgwire/test_pgwire_scram.py",)
+LOGINS = ("tests/unit/test_logins.py",)
+FAILING = ("tests/unit/pgwire/test_pgwire_failures.py",)
+TURNS = ("tests/unit/pgwire/test_pgwire_turns.py",)
+WATCHED = ("tests/unit/pgwire/test_pgwire_owner.py",)
+DATABASES = ("tests/unit/pgwire/test_pgwire_databases.py",)
+ROBUST = ("tests/clients/wire/test_server_robust.py", "-k")
+LIFE = ("tests/clients/wire/test_server_life.py", "-k")
+REMOTE = ("tests/unit/remote",)
+TRUSTED = ("tests/clients/wire/test_remote_link.py", "-k", "trusted or certificate")
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,41 @@ MUTANTS = (
     mutant("a pattern's last character may be missing", "functions/patterns.py",
            'return all(part == "%%" for part in parts[place:])', "return len(parts) - place < 2",
            ("tests/property/test_functions.py",)),
+    # --- the client of a server
+    mutant("remote: a server's signature is not looked at", "remote/scram.py",
+           "if self._signature is None or not hmac.compare_digest(signed, self._signature):",
+           "if self._signature is None:", REMOTE),
+    mutant("remote: a server that has proven nothing is believed", "remote/login.py",
+           "                if not proven:\n", "                if False:\n", REMOTE),
+    mutant("remote: another server's nonce will do", "remote/scram.py",
+           "if not nonce.startswith(self._nonce) or nonce == self._nonce:", "if False:", REMOTE),
+    mutant("remote: channel binding that is required may be missing", "remote/scram.py",
+           'if self.binding == "require":', "if False:", REMOTE),
+    mutant("remote: any PostgreSQL is taken for dpsql", "remote/login.py",
+           "    except (KeyError, ValueError):\n", "    except (KeyError, ValueError):\n"
+           '        return meta.Server("", "", None)\n', REMOTE),
+    mutant("remote: any certificate is trusted", "remote/sockets.py",
+           'ssl.CERT_REQUIRED if mode in ("verify-ca", "verify-full") else ssl.CERT_NONE', "ssl.CERT_NONE", TRUSTED),
+    mutant("remote: a certificate may be another host's", "remote/sockets.py",
+           'context.check_hostname = mode == "verify-full"', "context.check_hostname = False", TRUSTED),
+    mutant("remote: what must be free may be charged", "remote/session.py",
+           "Wishes(tuple((settings or {}).items()), ticket.free)", "Wishes(tuple((settings or {}).items()))", REMOTE),
+    mutant("remote: a cancel is for whatever is under way", "remote/session.py",
+           "            if running is not None and ticket in (None, running):\n                running.canceled = True\n"
+           "                self._link.cancel()\n", "            self._link.cancel()\n", REMOTE),
+    mutant("remote: a statement that was canceled is sent", "remote/session.py",
+           "            ticket.check(0)\n", "", REMOTE),
+    mutant("remote: what failed was not charged", "remote/failures.py",
+           "error.charge, error.statement = told.charge, inside", "error.statement = inside", REMOTE),
+    mutant("remote: the charge of the statement before is told", "remote/session.py",
+           "self._charged, self._heard = NOTHING, Heard()", "self._charged = NOTHING", REMOTE),
+    mutant("remote: a password file that others can read is used", "remote/password.py",
+           "if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):", "if False:", REMOTE),
+    mutant("remote: the password is in the text of an address", "remote/address.py",
+           "field(default=None, repr=False)  # never in a log or on a screen", "None", REMOTE),
+    mutant("remote: figures are told as floats", "plain.py",
+           "            return str(value)\n        case dt.date():", "            return str(Fraction(float(value)))\n"
+           "        case dt.date():", ("tests/unit/remote", "tests/unit/test_plain.py")),
     # --- the wire
     mutant("wire: describing a portal runs it", "pgwire/conversation.py",
            "        portal = self._held.portal(name)\n        if portal.statement.columns:",
@@ -166,6 +211,65 @@ MUTANTS = (
            "if not 4 <= length <= self._most:", "if not 4 <= length:", BYTES),
     mutant("wire: more is kept than a message may have", "pgwire/protocol.py",
            "if len(data) > self.room:", "if False:", BYTES),
+    # --- the server
+    mutant("server: any proof is right", "passwords.py",
+           "return proven and len(proof) == len(signature)", "return len(proof) == len(signature)", SCRAM),
+    mutant("server: who is unknown is let in", "pgwire/scram.py",
+           "if not (proven and self.known):", "if not proven:", SCRAM),
+    mutant("server: a login is bound to no certificate", "pgwire/scram.py",
+           'if base64.b64encode(self.binding).decode("ascii") != fields["c"]:', "if False:", SCRAM),
+    mutant("server: someone between may take binding out of the list", "pgwire/scram.py",
+           'if flag == "y" and channel.end_point is not None and mechanism == PLAIN:', "if False:", SCRAM),
+    mutant("server: a proof of another exchange is right", "pgwire/scram.py",
+           'if fields["r"] != self.nonce:', "if False:", SCRAM),
+    mutant("server: a stranger's salt is none", "logins.py",
+           "_salt_of(self.secret, user, self.salt)", "bytes(self.salt)", LOGINS),
+    mutant("server: strangers have as many iterations as nobody else", "logins.py",
+           "            self.iterations,\n            _salt", "            ITERATIONS,\n            _salt", LOGINS),
+    mutant("server: failed logins cost nothing", "pgwire/failures.py",
+           "            entry.free_at = max(entry.free_at, start) + step\n", "            pass\n", FAILING),
+    mutant("server: many guesses at once take no longer than one", "pgwire/failures.py",
+           "entry.free_at = max(entry.free_at, start) + step", "entry.free_at = now + step", FAILING),
+    mutant("server: names and addresses are remembered without end", "pgwire/failures.py",
+           "        while len(self._entries) > MOST:", "        while False:", FAILING),
+    mutant("server: one account takes all threads", "pgwire/turns.py",
+           "return self.taken < self.places and self.held[account] < (free_of_others + 1) // 2",
+           "return self.taken < self.places", TURNS),
+    mutant("server: who gives up waiting keeps the turn", "pgwire/turns.py",
+           "            else:  # it was given the turn, and leaves without having used it\n"
+           "                self.leave(account)\n", "", TURNS),
+    mutant("server: the log has how long a statement took", "pgwire/logs.py",
+           "return float(max(1, math.ceil(seconds / grid)) * grid) if grid else None", "return seconds", WATCHED),
+    mutant("server: budgets are told to who brings any token", "pgwire/health.py",
+           "if given is not None and not self._is_owner(given):", "if False:", WATCHED),
+    mutant("server: without TLS it listens to everyone", "pgwire/server.py",
+           "if open_to_all and options.certificate is None and not options.allow_plain:", "if False:", WATCHED),
+    mutant("server: analysts share what was worked out", "pgwire/databases.py",
+           "self._memories.setdefault(user, Memory())", 'self._memories.setdefault("", Memory())', DATABASES),
+    mutant("server: a login of one database opens another", "pgwire/databases.py",
+           "one if known and one is named else None", "one if known else None", DATABASES),
+    mutant("server: bytes before TLS are obeyed inside it", "pgwire/login.py",
+           "    if protocol.waiting or link.waiting:\n", "    if False:\n", (*ROBUST, "behind_a_request")),
+    mutant("server: plain connections pass where TLS is required", "pgwire/login.py",
+           "if rules.require_tls and link.tls is None and not link.is_local:", "if False:", (*ROBUST, "required")),
+    mutant("server: half messages are kept without end", "pgwire/visit.py",
+           "if self.house.buffered > self.house.bounds.buffered_bytes and waiting > CHUNK:", "if False:",
+           (*ROBUST, "half_messages")),
+    mutant("server: who does not read is written to without end", "pgwire/visit.py",
+           "                    await self.link.drain(self.house.bounds.write_seconds or None)\n", "",
+           (*ROBUST, "never_reads")),
+    mutant("server: a cancel needs no key", "pgwire/visit.py",
+           "if are_equal(key, message.secret) and visit is not None:", "if visit is not None:",
+           (*LIFE, "needs_the_key")),
+    mutant("server: who has left is still waited for", "pgwire/visit.py",
+           "        self.link.left = self.detach\n", "", (*LIFE, "frees_its_thread")),
+    mutant("server: running answers are cut off at the end", "pgwire/visit.py",
+           "if self._idle and self._task is not None:", "if self._task is not None:", (*LIFE, "running_answers")),
+    mutant("server: everyone sees all budgets", "pgwire/watching.py",
+           "list(self._server.databases) if owner else []", "list(self._server.databases)", (*LIFE, "owners_token")),
+    mutant("server: an unknown database is told before the login", "pgwire/login.py",
+           "    channel = scram.Channel(", "    if opening.database not in databases.names:\n"
+           "        raise _no_database(opening, databases)\n    channel = scram.Channel(", (*LIFE, "who_there_is")),
     # --- values
     mutant("the clip of a double is forgotten", EXPR,
            'f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "',

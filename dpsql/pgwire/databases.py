@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import InterfaceError
 from dpsql.logins import Logins, logins_of
 from dpsql.passwords import Verifier
+from dpsql.session import Memory
 
 
 @dataclass(eq=False)
@@ -25,6 +26,12 @@ class Served:
     logins: Logins
     clients: int = 0
     retired: bool = False
+    _memories: dict[str, Memory] = field(default_factory=dict)
+
+    def memory(self, user: str) -> Memory:
+        """What the connections of one analyst share. Of one, not of all: that something was worked out before, and so
+        is answered sooner, tells that someone has asked it."""
+        return self._memories.setdefault(user, Memory())
 
     @property
     def name(self) -> str:
@@ -93,11 +100,13 @@ class Databases:
         served.clients -= 1
         self._close_unused(served)
 
-    def close(self) -> None:
-        """All of them, once nobody is connected; waits for runs that were begun."""
+    def close(self, forced: bool = False) -> None:
+        """All of them, when the server has ended. Waits for the runs that were begun; `forced`, or Ctrl-C, stops them,
+        and their charges are redeemed later."""
         for one in self._now:
-            one.retired = True
-            self._close_unused(one)
+            if forced:
+                one.dataset.engine.close()
+            one.dataset.close()
         for thread in self._closing:
             thread.join()
 

@@ -152,11 +152,14 @@ class Talk:
 def open_talk(
     served: Served,
     user: str,
+    process: int,
     settings: Mapping[str, str],
     parameters: Mapping[str, str],
     tell: Tell,
     bug: Callable[[BaseException], None],
 ) -> Talk:
     """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
-    session = Session(served.dataset, user, opened_with=settings)
+    session = Session(
+        served.dataset, user, opened_with=settings, memory=served.memory(user), process=process
+    )
     return Talk(session, tell, bug, parameters.get(meta.PARAMETER, "").lower() == "on")

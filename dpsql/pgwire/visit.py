@@ -232,7 +232,9 @@ class Visit:
         try:
             settings = settings_of(message.parameters, opening)
             self._talk = await self._on_thread(
-                lambda: open_talk(served, opening.user, settings, message.parameters, self._tell, self._tell_bug)
+                lambda: open_talk(
+                    served, opening.user, self.process, settings, message.parameters, self._tell, self._tell_bug
+                )
             )
         except BaseException:
             del house.visits[self.process]

@@ -91,7 +91,8 @@ def test_who_leaves_while_waiting_takes_no_place_along() -> None:
         await asyncio.sleep(0)
         turns.leave("a")  # the turn goes to the second, which is canceled before it runs
         waiting[1].cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(5):
+            await asyncio.gather(*waiting, return_exceptions=True)
         assert turns.taken == 0 and turns.waiting == 0 and turns.take_now("c")
 
     asyncio.run(main())

@@ -1,0 +1,89 @@
+"""Which database a login opens, what connections share, and when data is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.served import give_passwords
+
+from dpsql.cli.hospital import make_hospital
+from dpsql.errors import Error, InterfaceError
+from dpsql.pgwire.databases import Databases, Served, open_served
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two schemas: ana is in both with two passwords, bob in the second alone."""
+    folder = tmp_path_factory.mktemp("two")
+    first = make_hospital(folder)
+    second = folder / "clinic.yaml"
+    second.write_text(first.read_text().replace("hospital.ledger", "clinic.ledger"))
+    give_passwords(first, {"ana": "a"})
+    give_passwords(second, {"ana": "b", "bob": "c"})
+    return folder
+
+
+@pytest.fixture
+def opened(folder: Path) -> Iterator[list[Served]]:
+    served = [open_served(str(folder / name), {}) for name in ("hospital.yaml", "clinic.yaml")]
+    yield served
+    for one in served:
+        one.dataset.close()
+
+
+def test_a_login_is_that_of_the_database_that_is_named(opened: list[Served]) -> None:
+    databases = Databases(opened)
+    hospital, clinic = opened
+    for one in opened:
+        login = databases.login(one.name, "ana")
+        assert login.known and login.served is one and login.verifier == one.logins.known["ana"]
+    assert hospital.logins.known["ana"] != clinic.logins.known["ana"]
+    assert databases.login("clinic", "bob").served is clinic
+
+
+def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(opened: list[Served]) -> None:
+    databases = Databases(opened)
+    for database in ("hospital", "nothing"):
+        login = databases.login(database, "bob")
+        assert login.known and login.served is None and login.verifier == opened[1].logins.known["bob"]
+    stranger = databases.login("nothing", "eve")
+    assert not stranger.known and stranger.served is None
+
+
+def test_no_two_databases_have_one_name(opened: list[Served]) -> None:
+    with pytest.raises(InterfaceError, match='the database "hospital"'):
+        Databases([opened[0], opened[0]])
+
+
+def test_what_is_remembered_for_one_analyst_is_not_anothers(opened: list[Served]) -> None:
+    """That something is answered sooner would tell that someone has asked it."""
+    one = opened[0]
+    assert one.memory("ana") is one.memory("ana") is not one.memory("bob")
+
+
+def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = (open_served(str(folder / "hospital.yaml"), {}) for _ in range(2))
+    closed: list[object] = []
+    close = type(old.dataset).close
+    monkeypatch.setattr(type(old.dataset), "close", lambda self: closed.append(self) or close(self))
+    databases = Databases([old])
+    databases.enter(old)
+    databases.enter(old)
+    databases.replace(old, new)
+    assert list(databases) == [new] and closed == []
+    databases.leave(old)
+    assert closed == []
+    databases.leave(old)
+    databases.close()
+    assert closed == [old.dataset, new.dataset]
+
+
+def test_a_schema_without_logins_is_refused_and_its_ledger_let_go(folder: Path) -> None:
+    lonely = folder / "lonely.yaml"
+    before, rest = (folder / "hospital.yaml").read_text().replace("hospital.ledger", "l.ledger").split("analysts:")
+    lonely.write_text(f"{before}tables:{rest.split('tables:')[1]}")
+    with pytest.raises(Error, match="no analysts") as refused:
+        open_served(str(lonely), {})
+    assert "dpsql user add" in str(refused.value.hint)
