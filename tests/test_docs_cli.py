@@ -115,7 +115,7 @@ def _serves(hospital: Path, line: str) -> None:
     """Until it is ready, and then until it is asked to end; on any port, since others may use the example's."""
     make_certificate(hospital)
     assert _shell(hospital, "dpsql user add hospital.yaml ana --generate --force").returncode == 0
-    words = shlex.split(line.removeprefix("dpsql ").replace("--port 5433", "")) + ["--port", "0"]
+    words = [*shlex.split(line.removeprefix("dpsql ").replace("--port 5433", "")), "--port", "0"]
     with _started(hospital, *words) as process:
         assert process.stdout is not None and process.stderr is not None
         told = [one.decode() for one in takewhile(lambda one: one not in (b"ready\n", b""), process.stdout)]

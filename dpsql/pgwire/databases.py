@@ -26,12 +26,13 @@ class Served:
     logins: Logins
     clients: int = 0
     retired: bool = False
-    _memories: dict[str, Memory] = field(default_factory=dict)
+    _memories: dict[tuple[str, str], Memory] = field(default_factory=dict)
 
-    def memory(self, user: str) -> Memory:
+    def memory(self, user: str, role: str = "") -> Memory:
         """What the connections of one analyst share. Of one, not of all: that something was worked out before, and so
-        is answered sooner, tells that someone has asked it."""
-        return self._memories.setdefault(user, Memory())
+        is answered sooner, tells that someone has asked it. Who is acted for from the start has her own."""
+        known = role if self.dataset.schema.analyst(role) is not None else ""
+        return self._memories.setdefault((user, known), Memory())
 
     @property
     def name(self) -> str:

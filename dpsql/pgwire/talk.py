@@ -159,7 +159,6 @@ def open_talk(
     bug: Callable[[BaseException], None],
 ) -> Talk:
     """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
-    session = Session(
-        served.dataset, user, opened_with=settings, memory=served.memory(user), process=process
-    )
+    memory = served.memory(user, settings.get("role", ""))
+    session = Session(served.dataset, user, opened_with=settings, memory=memory, process=process)
     return Talk(session, tell, bug, parameters.get(meta.PARAMETER, "").lower() == "on")

@@ -59,8 +59,9 @@ def test_no_two_databases_have_one_name(opened: list[Served]) -> None:
 
 def test_what_is_remembered_for_one_analyst_is_not_anothers(opened: list[Served]) -> None:
     """That something is answered sooner would tell that someone has asked it."""
-    one = opened[0]
-    assert one.memory("ana") is one.memory("ana") is not one.memory("bob")
+    one = opened[1]
+    assert one.memory("ana") is one.memory("ana") is one.memory("ana", "nobody") is not one.memory("bob")
+    assert one.memory("bi", "ana") is one.memory("bi", "ana") is not one.memory("bi", "bob")
 
 
 def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
