@@ -120,6 +120,18 @@ def rows_of(chart: Chart) -> int:
     }[chart.kind]
 
 
+def test_error_bars_are_metrics_too(ana: User, dataset: int, hospital: Hospital, relay: Relay) -> None:
+    """In the statement of the table's chart they are released with it: it has been paid for."""
+    chart_data(ana, CHARTS[0], dataset)
+    paid, start = hospital.charges("ana"), len(relay.statements)
+    bars = {"expressionType": "SQL", "sqlExpression": "DP_STDERR(AVG(cost))", "label": "±"}
+    asked = {**CHARTS[0].query, "metrics": [*CHARTS[0].query["metrics"], bars]}
+    shown = chart_data(ana, Chart("With error bars", "table", {}, asked), dataset)
+    assert [tuple(row.values()) for row in shown] == hospital.rows("ana", last_statement(relay, start))
+    assert all(0 < row["±"] < 100 for row in shown)
+    assert hospital.charges("ana") == paid
+
+
 def test_a_series_limit_keeps_the_largest(ana: User, dataset: int, hospital: Hospital) -> None:
     """The three wards with most visits, of the hospital's six: differences are some tens of standard errors."""
     (bars,) = (chart for chart in CHARTS if chart.kind == "echarts_timeseries_bar")
