@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpsql.errors import InternalError, NotPrivate
+from dpsql.errors import InternalError
 from dpsql.schema.made_up import MOST
 from dpsql.schema.model import Schema, Table
-from dpsql.span import Span
 from dpsql.sql.aggregates import is_aggregate
 from dpsql.sql.blocks import Block, Ownership, State
 
 NOTICE = "these rows are made up from the schema: none of them is in the data, and no row of it was read"
-
-
-class AsksForRows(Exception):
-    """The statement would give out single private rows; `error` is what it is told without a preview."""
-
-    def __init__(self, hint: str, span: Span | None) -> None:
-        super().__init__(hint)
-        self.error = NotPrivate("this would return single private rows", hint=hint, span=span)
 
 
 class NoPreview(Exception):

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from dpsql.catalog.find import place_of
 from dpsql.catalog.identity import Identity
-from dpsql.errors import InternalError, InvalidSyntax, UnknownTable, Unsupported
+from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.schema.model import Schema
 from dpsql.sql.bind import Binder, find_table
 from dpsql.sql.block import ErrorBar, ReleaseBlock
@@ -44,7 +44,7 @@ from dpsql.sql.outputs import name_outputs
 from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
-from dpsql.sql.previews import AsksForRows, NoPreview, check_preview, finish_preview, has_previews
+from dpsql.sql.previews import NoPreview, check_preview, finish_preview, has_previews
 from dpsql.sql.public_sources import public_source, without_schemas
 from dpsql.sql.ranges import DeclaredEnds, Ranges, shown_blocks
 from dpsql.sql.recursive import reads_itself, recursive_block
@@ -76,11 +76,11 @@ def split(
     original = tree.copy() if has_previews(schema) else None
     try:
         return _split(tree, _Splitter(State(schema), who, now, ranges))
-    except AsksForRows as asked:
+    except NotPrivate:
         if original is not None:
             with suppress(NoPreview):
                 return _split(original, _Splitter(State(schema, preview=True), who, now, ranges))
-        raise asked.error from None
+        raise
 
 
 def _split(tree: exp.Query, splitter: _Splitter) -> Split:
@@ -179,7 +179,7 @@ class _Splitter:
                 self.query(side, env)
             if top:
                 hint = "Aggregate them, for example: SELECT COUNT(*) FROM (…) AS t."
-                raise AsksForRows(hint, span_of(query))
+                raise NotPrivate("this would return single private rows", hint=hint, span=span_of(query))
             return Block(Ownership.OWNED, query)
         sides = [self.query(side, env) for side in (query.left, query.right)]
         query.set("this", in_parentheses(query.left, sides[0].post))
@@ -278,7 +278,8 @@ class _Splitter:
         _, columns = binder.owned_select(select)  # a misspelt name or function is said first
         if not only_types:
             hint = aggregate_hint(select, columns, self.state.schema, self.state.scopes[id(select)])
-            raise AsksForRows(hint, span_of(select.expressions[0]) if select.expressions else None)
+            first = span_of(select.expressions[0]) if select.expressions else None
+            raise NotPrivate("this would return single private rows", hint=hint, span=first)
         return Block(Ownership.PUBLIC, types_only((c.name, c.column.type) for c in columns))
 
     # --- whose rows --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus.compare import difference, tolerance
+from corpus.compare import difference, tolerance, unlike
 from corpus.ground import Ground
 from corpus.judge import judge, refusal
 from corpus.reader import Case, all_cases, files, read, write
@@ -101,6 +101,16 @@ def test_the_comparison_can_fail() -> None:
     assert difference([(True,)], [(1,)], "k")
     assert difference([(None,)], [(1,)], "k")
     assert difference([("1",)], [(1,)], "k")
+
+
+def test_the_comparison_of_columns_can_fail() -> None:
+    ours = [("kind", "VARCHAR"), ("n", "BIGINT")]
+    assert unlike(ours, [("kind", "VARCHAR"), ("n", "HUGEINT")], named=True) is None
+    assert unlike(ours, [("kind", "VARCHAR"), ("count_star()", "BIGINT")], named=True) is None
+    assert unlike(ours, [("kind", "VARCHAR"), ("m", "BIGINT")], named=True)
+    assert unlike(ours, [("kind", "VARCHAR"), ("m", "BIGINT")], named=False) is None
+    assert unlike(ours, [("kind", "VARCHAR"), ("n", "DATE")], named=False)
+    assert unlike(ours, [("kind", "VARCHAR")], named=False)
 
 
 def test_a_tolerance_is_for_the_columns_that_it_names() -> None:

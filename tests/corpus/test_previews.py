@@ -1,0 +1,82 @@
+"""Where the owner allows made-up rows, every preview that tools send is answered with some, typed as the table is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from corpus.ground import HERE, script
+from corpus.reader import Case, all_cases
+
+from dpsql.dataset import open_dataset
+from dpsql.errors import NotPrivate
+from dpsql.schema.made_up import MOST
+from dpsql.session import Session
+from dpsql.sql.parse import parse
+
+ROWS = "this would return single private rows"
+PREVIEWS = [case for case in all_cases() if ROWS in (case.section("error") or "") and case.schema == "hospital"]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder: Path = tmp_path_factory.mktemp("previews")
+    text = (HERE / "hospital.yaml").read_text(encoding="utf-8")
+    (folder / "hospital.yaml").write_text(text.replace("\nprivacy:", "\npreview: dummy\nprivacy:"), encoding="utf-8")
+    with duckdb.connect(str(folder / "hospital.duckdb")) as connection:
+        connection.execute(script("hospital"))
+    opened = Session(open_dataset(folder / "hospital.yaml"))
+    yield opened
+    opened.dataset.close()
+
+
+@pytest.mark.parametrize("case", PREVIEWS, ids=lambda case: f"{case.file}: {case.title}")
+def test_every_preview_is_answered_with_made_up_rows(case: Case, session: Session) -> None:
+    aggregates = any(word in case.sql.lower() for word in ("count(", "avg(", "sum(", " over ", "max(", "min("))
+    if aggregates:
+        with pytest.raises(NotPrivate, match=ROWS):
+            session.execute(case.sql)
+        return
+    answer = session.execute(case.sql)
+    assert len(answer.rows) <= MOST and not answer.receipts
+    assert answer.rows or " WHERE " in case.sql.upper()
+    assert any("made up" in notice for notice in answer.notices)
+    none = parse(case.sql)
+    for clause in ("limit", "offset"):
+        none.set(clause, None)
+    typed = session.describe(f"SELECT * FROM ({none.sql(dialect='postgres')}) AS t LIMIT 0")
+    assert [(c.name, c.type) for c in answer.columns] == [(c.name, c.type) for c in typed]
+
+
+def test_there_are_previews() -> None:
+    assert len(PREVIEWS) >= 20
+
+
+def test_rows_of_tables_that_refer_to_each_other_meet(session: Session) -> None:
+    answer = session.execute(
+        "SELECT p.patient_id, v.visit_id, r.drug FROM patients p JOIN visits v ON v.patient_id = p.patient_id "
+        "JOIN prescriptions r ON r.visit_id = v.visit_id LIMIT 50"
+    )
+    assert len(answer.rows) == 50
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM (SELECT * FROM visits LIMIT 100) AS t",
+        "SELECT * FROM (SELECT * FROM visits) AS inner_qry LIMIT 1001",
+        "SELECT * FROM visits v CROSS JOIN patients p",
+        "SELECT kind FROM visits WHERE patient_id IN (SELECT patient_id FROM patients WHERE risk > 5) LIMIT 10",
+        "SELECT v.*, (SELECT p.sex FROM patients p WHERE p.patient_id = v.patient_id) AS sex FROM visits v LIMIT 5",
+    ],
+)
+def test_other_ways_to_ask_for_rows(sql: str, session: Session) -> None:
+    answer = session.execute(sql)
+    assert 0 < len(answer.rows) <= MOST and any("made up" in notice for notice in answer.notices)
+
+
+def test_what_is_wrong_with_a_statement_is_said_first(session: Session) -> None:
+    with pytest.raises(Exception, match='column "nosuch" does not exist'):
+        session.execute("SELECT nosuch FROM visits LIMIT 5")
