@@ -1,0 +1,51 @@
+"""docs/server.md says what the server does: its figures, its options, its words."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from dpsql.cli.arguments import build_parser
+from dpsql.pgwire import failures, link, login, metrics
+from dpsql.pgwire.visit import Bounds
+
+TEXT = (Path(__file__).parents[1] / "docs" / "server.md").read_text(encoding="utf-8")
+BOUNDS = dict(re.findall(r"^\| ([^|`]+?) \| (.*) \|$", TEXT.split("## Who gets how much")[1], re.MULTILINE))
+BYTES = 1024 * 1024
+
+
+def test_the_figures_are_those_of_the_code() -> None:
+    bounds = Bounds()
+    assert f"{bounds.pending} that have not logged in" in BOUNDS["connections"]
+    assert BOUNDS["a login"] == f"{bounds.login_seconds:.0f} seconds, the first message {login.STARTUP_SECONDS:.0f}"
+    assert f"doubling to {failures.LONGEST_OF_ADDRESS:.0f} seconds for an address" in BOUNDS["failed logins"]
+    assert f"and {failures.LONGEST_OF_USER:.0f} for a name" in BOUNDS["failed logins"]
+    assert f"wait more than {failures.PATIENCE:.0f} is refused" in BOUNDS["failed logins"]
+    assert f"forgotten after {failures.FORGOTTEN / 60:.0f} minutes" in BOUNDS["failed logins"]
+    assert failures.FREE == 3 and BOUNDS["failed logins"].startswith("three are free")
+    assert BOUNDS["a message"].startswith(f"{bounds.message_bytes // BYTES} MB; {bounds.buffered_bytes // BYTES} MB of")
+    assert f"{link.HIGH // 1024} kB ahead, waited for {bounds.write_seconds:.0f} seconds" in BOUNDS["who does not read"]
+
+
+def test_outcomes_and_gauges_are_those_of_the_code() -> None:
+    assert all(f"`{outcome}`" in TEXT for outcome in metrics.OUTCOMES)
+    assert set(re.findall(r"`(dpsql_\w+)`", TEXT)) == {"dpsql_budget_left_epsilon"}
+
+
+LINES = [line for line in re.findall(r"dpsql serve [^`\n]*", TEXT) if ".yaml" in line]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_command_line_can_be_read(line: str) -> None:
+    given = build_parser().parse_args(shlex.split(line)[1:])
+    assert given.command == "serve" and given.schemas == ["hospital.yaml"]
+
+
+def test_the_container_starts_what_there_is() -> None:
+    lists = [TEXT.split(line)[1].split("]")[0] for line in ("ENTRYPOINT", "CMD")]
+    words = [word for one in lists for word in re.findall(r'"([^"]*)"', one)]
+    given = build_parser().parse_args(words[1:])
+    assert given.require_tls and given.host == ["0.0.0.0"] and len(LINES) >= 3
