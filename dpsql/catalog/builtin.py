@@ -28,6 +28,7 @@ class Relation:
     place: str
     name: str
     oid: int
+    row_type: int
     kind: str
     attributes: tuple[Attribute, ...]
 
@@ -42,9 +43,10 @@ def relation(place: str, name: str) -> Relation | None:
 @cache
 def relations() -> dict[tuple[str, str], Relation]:
     found = {}
-    for place, name, oid, kind, columns in _lines("relations"):
+    for place, name, oid, row_type, kind, columns in _lines("relations"):
         attributes = tuple(_attribute(column) for column in str(columns).split(","))
-        found[str(place), str(name)] = Relation(str(place), str(name), int(str(oid)), str(kind), attributes)
+        numbers = int(str(oid)), int(str(row_type))
+        found[str(place), str(name)] = Relation(str(place), str(name), *numbers, str(kind), attributes)
     return found
 
 

@@ -12,6 +12,7 @@ from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, REAL, SMALLINT, TEXT, 
 _TYPES = {
     "boolean": BOOLEAN, "smallint": SMALLINT, "integer": INTEGER, "bigint": BIGINT, "oid": BIGINT, "xid": BIGINT,
     "regproc": BIGINT, "real": REAL, "double precision": DOUBLE, "timestamp with time zone": TIMESTAMPTZ,
+    "cardinal_number": INTEGER, "time_stamp": TIMESTAMPTZ,
 }  # fmt: skip
 
 
@@ -42,7 +43,8 @@ def find(schema: Schema, who: Identity, schema_name: str, table_name: str) -> Ca
 
 
 def _columns(one: Relation) -> tuple[tuple[str, Type], ...]:
-    return tuple((attribute.name, _TYPES.get(attribute.type, TEXT)) for attribute in one.attributes)
+    words = [(one.name, one.type.removeprefix("information_schema.")) for one in one.attributes]
+    return tuple((name, _TYPES.get(word, TEXT)) for name, word in words)
 
 
 def _plain(value: object) -> object:

@@ -64,11 +64,23 @@ def columns(schema: Schema) -> Iterator[Known]:
             yield {**_column(schema, SCHEMA, one.name, column, place, required), **_precision(column.type)}
     for catalog in relations().values():
         for place, attribute in enumerate(catalog.attributes, 1):
-            number = number_of(attribute.type)
-            array = attribute.type.endswith("[]")
-            told = "ARRAY" if array else attribute.type
             base = _base(schema, catalog.place, catalog.name, attribute.name, place, attribute.required)
-            yield {**base, "data_type": told, "udt_name": types()[number]["typname"]}
+            yield {**base, **_catalog_type(schema, attribute.type)}
+
+
+_DOMAINS = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4", "yes_or_no": "varchar",
+            "time_stamp": "timestamptz"}  # fmt: skip
+_SPELLED = {"varchar": "character varying", "int4": "integer", "timestamptz": "timestamp with time zone"}
+
+
+def _catalog_type(schema: Schema, spelled: str) -> Known:
+    domain = spelled.removeprefix("information_schema.")
+    if domain == spelled:
+        told = "ARRAY" if spelled.endswith("[]") else spelled
+        return {"data_type": told, "udt_name": types()[number_of(spelled)]["typname"]}
+    base = _DOMAINS[domain]
+    named = {"domain_catalog": schema.database, "domain_schema": "information_schema", "domain_name": domain}
+    return {"data_type": _SPELLED.get(base, base), "udt_name": base, **named}
 
 
 def _column(schema: Schema, place: str, table: str, column: Column, number: int, required: bool) -> Known:

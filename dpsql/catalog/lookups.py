@@ -28,7 +28,7 @@ _STORED = {
     "int8": "BIGINT", "real": "REAL", "float4": "REAL", "double precision": "DOUBLE", "float8": "DOUBLE",
     "numeric": "DECIMAL(18, 3)", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
     "timestamp with time zone": "TIMESTAMPTZ", "timestamptz": "TIMESTAMPTZ", "timestamp": "TIMESTAMP", "date": "DATE",
-    "time": "TIME", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON", "jsonb": "JSON",
+    "time": "TIME", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON", "jsonb": "JSON", "cardinal_number": "INTEGER", "time_stamp": "TIMESTAMPTZ",
 }  # fmt: skip
 
 
@@ -40,7 +40,8 @@ def storage(spelled: str) -> str:
     """
     if spelled.endswith("[]"):
         return storage(spelled[:-2]) + "[]"
-    return "UINTEGER" if spelled.startswith("reg") else _STORED.get(spelled, "VARCHAR")
+    word = spelled.removeprefix("information_schema.")
+    return "UINTEGER" if word.startswith("reg") else _STORED.get(word, "VARCHAR")
 
 
 # --- tables of the database, which its macros read --------------------------------------------------------------------
@@ -88,7 +89,8 @@ _SPELLED = {"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "b
 def type_rows(schema: Schema) -> Iterator[tuple[int, str, bool, str | None, str, bool, bool]]:
     """Number, how it prints, visible, what stands before and after a modifier, whether numeric, whether a length."""
     for oid, row in types().items():
-        name, array = row["typname"], row["typname"].startswith("_")
+        name = row["typname"]
+        array = row["typcategory"] == "A" and not name.endswith("vector")
         base = types()[int(row["typelem"])]["typname"] if array else name
         brackets = "[]" if array else ""
         before, after = _BOTH.get(base, (None, ""))

@@ -60,9 +60,10 @@ MACROS = (
     """dp_regprocedure_out(x) AS coalesce((SELECT signature__ FROM lookup__procedures WHERE oid__ = x),
         dp_number_out(x))""",
     "dp_regnamespace_out(x) AS coalesce((SELECT name__ FROM lookup__spaces WHERE oid__ = x), dp_number_out(x))",
-    """dp_regtypes_out(l) AS (SELECT list(coalesce(t__.name__, dp_number_out(u__.one__)) ORDER BY u__.place__)
+    """dp_regtypes_out(l) AS CASE WHEN len(l) = 0 THEN [] ELSE (
+        SELECT list(coalesce(t__.name__, dp_number_out(u__.one__)) ORDER BY u__.place__)
         FROM unnest(l) WITH ORDINALITY AS u__(one__, place__)
-        LEFT JOIN lookup__types AS t__ ON t__.oid__ = u__.one__)""",
+        LEFT JOIN lookup__types AS t__ ON t__.oid__ = u__.one__) END""",
     # who may do what: analysts may read everything that the schema shows, and change nothing
     "dp_may_select(p) AS contains(upper(p), 'SELECT')",
     "dp_may_use(p) AS contains(upper(p), 'USAGE')",

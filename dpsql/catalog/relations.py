@@ -18,7 +18,7 @@ Known = Mapping[str, object]
 """The values of a row that are not what its columns have by default."""
 
 CLASS_OID, TYPE_OID, NAMESPACE_OID, DATABASE_OID, CONSTRAINT_OID, PROC_OID = 1259, 1247, 2615, 1262, 2606, 1255
-HEAP, BTREE, DEFAULT_COLLATION = 2, 403, 100
+HEAP, BTREE, C_COLLATION = 2, 403, 950
 _NO_ESTIMATE = -1.0
 
 
@@ -43,8 +43,8 @@ def type_numbers() -> dict[str, int]:
 def number_of(spelled: str) -> int:
     """The number of a type of a catalog's column, such as `text[]`."""
     known = type_numbers()
-    element = spelled.removesuffix("[]")
-    number = known.get(element, known["record"])  # a row type of the catalogs' own
+    element = spelled.removesuffix("[]").removeprefix("information_schema.")
+    number = known[element]
     return number if element == spelled else int(types()[number]["typarray"])
 
 
@@ -66,7 +66,7 @@ def pg_class(schema: Schema) -> Iterator[Known]:
     for key in objects.keys:
         yield {
             "oid": key.index, "relname": key.name, "relnamespace": PUBLIC, "relowner": OWNER, "relam": BTREE,
-            "relfilenode": key.index, "relpersistence": "p", "relkind": "i", "relnatts": len(key.columns),
+            "relfilenode": key.index, "relpages": 1, "relpersistence": "p", "relkind": "i", "relnatts": len(key.columns),
             "relispopulated": True, "relreplident": "n",
         }  # fmt: skip
     for catalog in relations().values():
@@ -77,6 +77,7 @@ def _catalog_class(catalog: Relation) -> Known:
     table = catalog.kind == "r"
     return {
         "oid": catalog.oid, "relname": catalog.name, "relnamespace": SPACES[catalog.place], "relowner": OWNER,
+        "reltype": catalog.row_type,
         "relam": HEAP if table else 0, "reltuples": _NO_ESTIMATE, "relpersistence": "p", "relkind": catalog.kind,
         "relnatts": len(catalog.attributes), "relhasrules": not table, "relispopulated": True, "relreplident": "n",
     }  # fmt: skip
@@ -95,7 +96,9 @@ def pg_attribute(schema: Schema) -> Iterator[Known]:
             yield _attribute(key.index, name, pg_type(column.type).oid, place, type_modifier(column.type), False)
     for catalog in relations().values():
         for place, attribute in enumerate(catalog.attributes, 1):
-            yield _attribute(catalog.oid, attribute.name, number_of(attribute.type), place, -1, attribute.required)
+            number = number_of(attribute.type)
+            known = _attribute(catalog.oid, attribute.name, number, place, -1, attribute.required)
+            yield {**known, "attcollation": C_COLLATION} if known["attcollation"] else known
 
 
 def _attribute(relation: int, name: str, type_: int, place: int, modifier: int, required: bool) -> Known:

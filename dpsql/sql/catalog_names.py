@@ -10,43 +10,52 @@ UNNAMED = "?column?"
 
 
 def title(node: exp.Expr) -> str:
-    """The last name that stands in an expression: a column's, a function's, a cast's type."""
-    return _title(node) or UNNAMED
+    """The last name that stands in an expression: a column's or function's, else a cast's type, else what it is."""
+    return _title(node)[0] or UNNAMED
 
 
-def _title(node: exp.Expr) -> str | None:
+_WEAK, _STRONG = 1, 2
+"""A name of a column or function stays under a cast; that of a type, or CASE, does not."""
+
+
+def _title(node: exp.Expr) -> tuple[str | None, int]:
     name = session_function(node)
     if name is not None:
-        return {"current_catalog": "current_catalog"}.get(name, name)
+        return name, _STRONG
     match node:
-        case exp.Column():
-            return str(node.name)
-        case exp.Dot():
-            return _title(node.expression) if isinstance(node.expression, exp.Anonymous) else str(node.name)
+        case exp.Column() | exp.Dot():
+            inner = node.expression if isinstance(node, exp.Dot) else None
+            return _title(inner) if isinstance(inner, exp.Anonymous) else (str(node.name), _STRONG)
         case exp.Anonymous():
-            return str(node.name).lower()
+            return str(node.name).lower(), _STRONG
         case exp.Cast():
-            return _title(node.this) or _type_name(node.args["to"])
-        case exp.Paren() | exp.Collate() | exp.Bracket() | exp.Filter() | exp.Window() | exp.AtTimeZone():
+            below, strength = _title(node.this)
+            return (below, strength) if strength == _STRONG else (_type_name(node.args["to"]), _WEAK)
+        case exp.Paren() | exp.Collate() | exp.Bracket() | exp.Filter() | exp.Window():
             return _title(node.this)
         case exp.Case():
             default = node.args.get("default")
-            return (_title(default) if isinstance(default, exp.Expr) else None) or "case"
-        case exp.Array():
-            return "array"
-        case exp.Exists():
-            return "exists"
+            below, strength = _title(default) if isinstance(default, exp.Expr) else (None, 0)
+            return (below, strength) if strength == _STRONG else ("case", _WEAK)
         case exp.Subquery():
             return _of_query(node.this)
         case exp.Trim():
-            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")).upper(), "btrim")
-        case exp.Substring():
-            return "substring"
-        case exp.StrPosition():
-            return "position"
-        case exp.Extract():
-            return "extract"
-    return "bool" if isinstance(node, exp.Boolean) else None
+            side = str(node.args.get("position")).upper()
+            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim"), _STRONG
+    for kind, word in _WORDS:
+        if isinstance(node, kind):
+            return word, _STRONG
+    return ("bool", _WEAK) if isinstance(node, exp.Boolean) else (None, 0)
+
+
+_WORDS: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.Array, "array"),
+    (exp.Exists, "exists"),
+    (exp.Substring, "substring"),
+    (exp.StrPosition, "position"),
+    (exp.Extract, "extract"),
+    (exp.AtTimeZone, "timezone"),
+)
 
 
 def _type_name(to: exp.Expr) -> str:
@@ -57,8 +66,8 @@ def _type_name(to: exp.Expr) -> str:
     return cast_type(to).removesuffix("[]")
 
 
-def _of_query(query: exp.Expr) -> str | None:
+def _of_query(query: exp.Expr) -> tuple[str | None, int]:
     first = query.expressions[0] if isinstance(query, exp.Select) and query.expressions else None
     if isinstance(first, exp.Alias):
-        return str(first.alias)
-    return _title(first) if isinstance(first, exp.Expr) else None
+        return str(first.alias), _STRONG
+    return _title(first) if isinstance(first, exp.Expr) else (None, 0)

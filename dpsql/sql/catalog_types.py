@@ -120,7 +120,7 @@ def annotate(query: exp.Expr, outer: Scope | None = None) -> list[tuple[str, str
         return [(f"column{n}", item.meta.get(TYPE)) for n, item in enumerate(items, 1)]
     for source in _sources(query):
         _source(source, scope)
-    for join in query.args.get("joins") or ():
+    for join in _joins(query):
         if join.args.get("on") is not None:
             type_of(join.args["on"], scope)
     outputs: list[tuple[str, str | None]] = []
@@ -150,9 +150,39 @@ def _named(outputs: list[tuple[str, str | None]], titles: list[str]) -> Columns:
 
 def _sources(query: exp.Expr) -> list[exp.Expr]:
     start = query.args.get("from_")
-    found = [start.this] if start is not None else []
-    joined = [join.this for one in (*found, query) for join in one.args.get("joins") or ()]
-    return [*found, *joined, *(query.args.get("laterals") or ())]
+    first = _joined(start.this) if start is not None else []
+    others = [one for join in query.args.get("joins") or () for one in _joined(join.this)]
+    return [*first, *others, *(query.args.get("laterals") or ())]
+
+
+def _joins(query: exp.Expr) -> list[exp.Expr]:
+    """All joins of a FROM, also those in parentheses, but none of a sub-select."""
+    start = query.args.get("from_")
+    found: list[exp.Expr] = []
+    left = [*(query.args.get("joins") or ()), *([start.this] if start is not None else [])]
+    while left:
+        one = left.pop()
+        found += [one] if isinstance(one, exp.Join) else []
+        left += one.args.get("joins") or ()
+        if isinstance(one, exp.Join) or _is_tree(one):
+            left.append(one.this)
+    return found
+
+
+def _is_tree(source: exp.Expr) -> bool:
+    """Whether it is a join in parentheses, and no sub-select."""
+    if not isinstance(source, exp.Subquery | exp.Paren):
+        return False
+    inner = source.this
+    if isinstance(inner, exp.Subquery | exp.Paren):
+        return bool(inner.args.get("joins")) or _is_tree(inner)
+    return isinstance(inner, exp.Table | exp.Lateral | exp.Unnest)
+
+
+def _joined(source: exp.Expr) -> list[exp.Expr]:
+    """What a join in parentheses holds, or the source itself."""
+    inner = _joined(source.this) if _is_tree(source) else [source]
+    return [*inner, *(one for join in source.args.get("joins") or () for one in _joined(join.this))]
 
 
 def _source(source: exp.Expr, scope: Scope) -> None:
@@ -170,10 +200,7 @@ def _source(source: exp.Expr, scope: Scope) -> None:
         scope.sources[alias] = _named(columns, titles)
     elif isinstance(inner, exp.Subquery | exp.Query):
         query = inner.this if isinstance(inner, exp.Subquery) else inner
-        if isinstance(query, exp.Table | exp.Subquery) and not isinstance(query, exp.Query):
-            _source(query, scope)
-        else:
-            scope.sources[alias] = _named(annotate(query, scope), titles)
+        scope.sources[alias] = _named(annotate(query, scope), titles)
     else:
         scope.sources[alias] = _named(_function_columns(inner, alias, scope), titles)
 

@@ -16,16 +16,15 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "dpsql" / "catalog" / "data"
 
 RELATIONS = """
-SELECT n.nspname, c.relname, c.oid, c.relkind,
+SELECT n.nspname, c.relname, c.oid, c.reltype, c.relkind,
        string_agg(concat_ws(' ', a.attname, CASE WHEN a.attnotnull THEN 'not null' ELSE 'null' END,
-                  format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL)), ',' ORDER BY a.attnum)
+                  format_type(t.oid, NULL)), ',' ORDER BY a.attnum)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 JOIN pg_type t ON t.oid = a.atttypid
 WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v') AND c.oid < 16384
-GROUP BY 1, 2, 3, 4 ORDER BY 3
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 3
 """
-TYPES = """typtype <> 'c' AND oid < 16384
-AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = pg_type.typelem AND e.typtype = 'c')"""
+TYPES = "oid < 16384"
 INPUTS = ", ".join(
     f"typ{word}" for word in ("input", "output", "receive", "send", "modin", "modout", "analyze", "subscript")
 )

@@ -26,7 +26,7 @@ def test_tables_are_those_of_the_schema(clinic: Resolved) -> None:
     told = rows(clinic, "information_schema", "tables", "table_catalog", "table_schema", "table_name")
     assert [name for _, space, name in told if space == "public"] == names
     assert {space for _, space, _ in told} == {"public", "pg_catalog", "information_schema"}
-    assert {database for database, _, _ in told} == {"clinic"}
+    assert {database for database, _, _ in told} == {clinic.schema.database}
     listed = rows(clinic, "pg_catalog", "pg_tables", "schemaname", "tablename")
     assert [name for space, name in listed if space == "public"] == names
     classes = rows(clinic, "pg_catalog", "pg_class", "relnamespace", "relkind", "relname")

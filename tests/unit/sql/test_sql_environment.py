@@ -21,7 +21,7 @@ def written(sql: str, now: dt.datetime | None = NOW) -> str:
     ("asked", "answer"),
     [
         ("version()", "'PostgreSQL 16.2 (dpsql 1.2.3)' AS \"version\""),
-        ("pg_catalog.version()", "'PostgreSQL 15.0 (dpsql 1.2.3)' AS \"version\""),
+        ("pg_catalog.version()", "'PostgreSQL 16.2 (dpsql 1.2.3)' AS \"version\""),
         ("current_user", "'ana' AS \"current_user\""),
         ("session_user", "'ana' AS \"session_user\""),
         ("current_role", "'ana' AS \"current_role\""),
