@@ -167,8 +167,9 @@ MUTANTS = (
     mutant("remote: what must be free may be charged", "remote/session.py",
            "Wishes(tuple((settings or {}).items()), ticket.free)", "Wishes(tuple((settings or {}).items()))", REMOTE),
     mutant("remote: a cancel is for whatever is under way", "remote/session.py",
-           "            if running is not None and ticket in (None, running):\n                running.canceled = True\n"
-           "                self._link.cancel()\n", "            self._link.cancel()\n", REMOTE),
+           "            if running is not None and ticket in (None, running):\n"
+           "                running.canceled = True\n                self._link.cancel()\n",
+           "            self._link.cancel()\n", REMOTE),
     mutant("remote: a statement that was canceled is sent", "remote/session.py",
            "            ticket.check(0)\n", "", REMOTE),
     mutant("remote: what failed was not charged", "remote/failures.py",

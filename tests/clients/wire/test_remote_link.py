@@ -127,10 +127,11 @@ def test_a_server_that_is_not_trusted(slow: Server, tmp_path: Path) -> None:
 
 
 def test_another_hosts_certificate(slow: Server) -> None:
-    """127.0.0.2 is this machine too, and the certificate does not name it: it is found out before a word is said."""
-    address = slow.dsn("ana", sslmode="verify-full").replace("127.0.0.1", "127.0.0.2")
-    with pytest.raises(dpsql.OperationalError, match=r"not trusted|no connection"):
-        dpsql.connect(address)
+    """127.1 is this machine too, and its certificate does not name it so."""
+    address = slow.dsn("ana").replace("127.0.0.1", "127.1")
+    dpsql.connect(address).close()  # signed by who is trusted, and that is all that verify-ca asks
+    with pytest.raises(dpsql.OperationalError, match="not trusted"):
+        dpsql.connect(address.replace("verify-ca", "verify-full"))
 
 
 @pytest.mark.parametrize("binding", ["disable", "prefer", "require"])

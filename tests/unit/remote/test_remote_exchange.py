@@ -57,7 +57,9 @@ class Stage:
         def play() -> None:
             data = b""
             while not data.endswith(client.SYNC):
-                data += self.there.recv(65536)
+                if not (more := self.there.recv(65536)):
+                    return
+                data += more
             self.heard.append(data)
             self.there.sendall(b"".join(said))
             if hang_up:
@@ -232,9 +234,11 @@ def test_a_cancel_is_for_the_statement_under_way_alone(stage: Stage, monkeypatch
     stage.session.cancel(done)
     assert canceled == []  # it has ended: the server would cancel the next one
     ticket.canceled = True
+    stage.plays(*sent(ANSWER), READY)
     with pytest.raises(errors.QueryCanceled):
         stage.session.execute("SELECT 1", ticket=ticket)
     assert len(stage.heard) == 1  # it was not sent
+    stage.session.execute("SELECT 1")
 
 
 def test_progress(stage: Stage) -> None:
