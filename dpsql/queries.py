@@ -19,6 +19,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, compile_query
 from dpsql.dataset import Dataset
 from dpsql.derivation import Told, tell
+from dpsql.errors import OperationalError
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.ledger.base import Claim
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
@@ -96,9 +97,17 @@ class Queries:
         return None if known == "no" else known
 
     def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
+        """What ends because the statement was canceled, or its time is over, says that."""
+        try:
+            return self._asked(sql, parameters)
+        except OperationalError:
+            self.dataset.runs.check(self.buyer.ticket)
+            raise
+
+    def _asked(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         catalog = self.about_catalog(sql, parameters)
         if catalog is not None:
-            told = database.run(self.shown(), catalog, self.timeout)
+            told = database.run(self.shown(), catalog, self._seconds())
             columns = tuple(OutputColumn(one.name, one.type, one.spelling) for one in told.columns)
             return Answer(columns, told.rows, [(None,) * len(columns) for _ in told.rows])
         now = self.clock()
@@ -128,11 +137,16 @@ class Queries:
         told = Told(compiled) if served is not None else self._told(compiled)
         bought = self.buyer.buy(compiled, told, public, served)
         tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
-        result = sandbox.run(compiled.post_sql, tables, self.timeout)
+        result = sandbox.run(compiled.post_sql, tables, self._seconds())
         answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
         if same is None or len(answer.rows) > KEPT_ROWS:
             return answer
         return self.memory.answered.put(same, answer).again()
+
+    def _seconds(self) -> float:
+        """That are left for what follows: a cancel ends it too."""
+        left = self.dataset.runs.seconds_left(self.buyer.ticket)
+        return self.timeout if left is None else min(left, self.timeout)
 
     def _table_key(self, compiled: Compiled) -> Hashable:
         """What a statement makes of its releases and public tables."""

@@ -117,6 +117,13 @@ class Runs:
         with _here.changed:
             ticket.canceled = True
             _here.changed.notify_all()
+        interrupt = ticket.interrupt
+        if interrupt is not None:
+            interrupt()
+
+    def seconds_left(self, ticket: Ticket) -> float | None:
+        """Until its deadline, if it has one."""
+        return None if ticket.deadline is None else max(0.0, (ticket.deadline - self._clock.now()) / SECOND)
 
     def admit(self, claims: Sequence[Claim]) -> None:
         """Refuse, before the charge is made, what needs a run where too many are under way.

@@ -28,6 +28,7 @@ from dpsql.catalog.names import NamedColumn, NamedTable, named_tables
 from dpsql.catalog.views import with_view_columns
 from dpsql.compile import Compiled
 from dpsql.dataset import Dataset, now_utc
+from dpsql.engines.watch import cancelable
 from dpsql.errors import Error, InternalError, Unsupported, part_of
 from dpsql.explain import Explanation
 from dpsql.figures import CellError, Charge
@@ -159,7 +160,7 @@ class Session:
         before = self._state
         try:
             self._state = before.for_one(settings or {})
-            with on_behalf_of(self._account.name):
+            with on_behalf_of(self._account.name), cancelable(self._buyer.ticket):
                 yield
         finally:
             self._state = before

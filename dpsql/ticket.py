@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.errors import QueryCanceled
@@ -22,6 +23,7 @@ class Ticket:
     releases: int = 0
     delivered: int = 0
     free: bool = False
+    interrupt: Callable[[], None] | None = None  # ends post-processing, which reads no private row
 
     def check(self, now: int, hint: str | None = None) -> None:
         if self.canceled:

@@ -74,8 +74,9 @@ EDGES: dict[str, set[str]] = {
                 "pilot", "post", "prices", "recent", "roles", "schema", "settings", "sql"},
     "held": {"answer", "sql"},
     "preparing": {"answer", "held", "post", "schema", "sql"},
-    "session": {"answer", "buying", "catalog", "compile", "dataset", "explain", "held", "ledger", "post", "preparing",
-                "privacy", "queries", "roles", "schema", "settings", "sql", "state", "ticket", "vocabulary"},
+    "session": {"answer", "buying", "catalog", "compile", "dataset", "engines", "explain", "held", "ledger", "post",
+                "preparing", "privacy", "queries", "roles", "schema", "settings", "sql", "state", "ticket",
+                "vocabulary"},
     # What a session imports, for who opens one behind a prompt; it gives out nothing of it.
     "parts": {"plan", "engines", "privacy", "sql", "compile", "session"},
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",

@@ -1,4 +1,7 @@
-"""Ends statements whose time is over: one thread for all of them, since starting one for each cost more than most."""
+"""Ends statements whose time is over, and those that are canceled where no private row is read.
+
+One thread watches all of them, since starting one for each cost more than most statements take.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,51 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Cancelable(Protocol):
+    """A statement under way; a cancel sets `canceled`, then calls `interrupt`."""
+
+    canceled: bool
+    interrupt: Callable[[], None] | None
+
+
+_statement: ContextVar[Cancelable | None] = ContextVar("statement", default=None)
+
+
+@contextmanager
+def cancelable(statement: Cancelable) -> Iterator[None]:
+    """What is watched within ends when the statement is canceled. Runs of private rows are not: they go on."""
+    before = _statement.set(statement)
+    try:
+        yield
+    finally:
+        _statement.reset(before)
+
+
+@contextmanager
+def stopped_by_cancel(stop: Callable[[], object]) -> Iterator[None]:
+    """While the block runs, a cancel of the statement calls `stop`; never after it."""
+    statement, lock, under_way = _statement.get(), threading.Lock(), [True]
+
+    def interrupt() -> None:
+        with lock:
+            if under_way[0]:
+                stop()
+
+    if statement is not None:
+        statement.interrupt = interrupt
+        if statement.canceled:
+            interrupt()
+    try:
+        yield
+    finally:
+        if statement is not None:
+            statement.interrupt = None
+        with lock:
+            under_way[0] = False
 
 
 class Watch:
@@ -26,13 +74,14 @@ class Watch:
 
     @contextmanager
     def limit(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
-        """While the block runs, and `seconds` have passed, `stop` is called once."""
+        """While the block runs, and `seconds` have passed or it is canceled, `stop` is called."""
         key, deadline = object(), self._now() + seconds
         with self._changed:
             self._under_way[key] = deadline, stop
             self._wake(deadline)
         try:
-            yield
+            with stopped_by_cancel(stop):
+                yield
         finally:
             with self._changed:
                 self._under_way.pop(key, None)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsql import errors
+from dpsql.engines.watch import stopped_by_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
 from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, asker, column_of, run_elsewhere
@@ -76,7 +77,8 @@ class Children:
         with self._place(asker(), timeout):
             child = self._take()
             try:
-                answer = child.ask(pickle.dumps(question, pickle.HIGHEST_PROTOCOL), timeout + GRACE)
+                with stopped_by_cancel(child.kill):
+                    answer = child.ask(pickle.dumps(question, pickle.HIGHEST_PROTOCOL), timeout + GRACE)
             except BaseException:
                 child.end()
                 raise
@@ -157,9 +159,12 @@ class _Child:
             raise _too_large()
         return _read(answer)
 
-    def end(self) -> None:
+    def kill(self) -> None:
         with suppress(OSError):
             self._process.kill()
+
+    def end(self) -> None:
+        self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError, ValueError):
                 if pipe is not None:
