@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ SHIPPED = Path(__file__).parents[3] / "schemas"
 
 
 def resolved(path: Path) -> Resolved:
-    schema = load_schema(path)
+    loaded = load_schema(path)
+    schema = replace(loaded, tables=tuple(replace(table, preview=False) for table in loaded.tables))
     physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
     return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, "")
 
