@@ -38,6 +38,8 @@ class Output:
 
 NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos",
          "Pow": "?column?"}  # fmt: skip
+TYPE_NAMES = {"double": "float8", "float": "float4", "int": "int4", "bigint": "int8", "smallint": "int2",
+              "decimal": "numeric", "char": "bpchar", "boolean": "bool"}  # fmt: skip
 
 
 FIXED: dict[type[exp.Expr], Type] = {
@@ -201,7 +203,7 @@ def output_name(node: exp.Expr) -> str:
             return str(node.name if node.this.quoted else node.name.lower())
         case exp.Cast():
             inner = node.this
-            return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else str(node.to.sql()).lower()
+            return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else _type_name(node.to)
         case exp.Filter() | exp.Window() | exp.Paren() | exp.WithinGroup():
             return output_name(node.this)
         case exp.Case():
@@ -217,6 +219,14 @@ def output_name(node: exp.Expr) -> str:
             return str(node.sql_name()).lower()
         case _:
             return NAMES.get(type(node).__name__, "?column?")
+
+
+def _type_name(to: exp.DataType) -> str:
+    """As PostgreSQL's pg_type has it: without precision, and int4 for INTEGER."""
+    if to.args.get("nested") and to.expressions:
+        return _type_name(to.expressions[0])
+    word = to.sql().partition("(")[0].lower()
+    return TYPE_NAMES.get(word, word)
 
 
 def folded(alias: exp.Expr) -> exp.Identifier:
