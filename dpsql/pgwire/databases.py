@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dpsql.dataset import Dataset, open_dataset
-from dpsql.errors import InterfaceError
+from dpsql.errors import Error, InterfaceError
 from dpsql.logins import Logins, logins_of
 from dpsql.passwords import Verifier
-from dpsql.session import Memory
+from dpsql.session import Memory, Session
 
 
 @dataclass(eq=False)
@@ -56,6 +57,12 @@ def open_served(path: str, environment: Mapping[str, str]) -> Served:
     except BaseException:
         dataset.close()
         raise
+
+
+def warm(served: Served) -> None:
+    """Ask something that is free, so that the first client does not wait for what is opened once."""
+    with suppress(Error):
+        Session(served.dataset, next(iter(served.logins.known))).execute("SELECT 1")
 
 
 class Databases:

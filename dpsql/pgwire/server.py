@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dpsql.errors import Error, InterfaceError, OperationalError
 from dpsql.pgwire import tls
-from dpsql.pgwire.databases import Databases, Served, open_served
+from dpsql.pgwire.databases import Databases, Served, open_served, warm
 from dpsql.pgwire.failures import Failures
 from dpsql.pgwire.link import Link
 from dpsql.pgwire.login import Rules
@@ -138,7 +138,9 @@ class Server:
 
     async def serve(self) -> None:
         """Until it is stopped; then those who wait for an answer get it, and the others are sent away."""
+        warming = [self._loop.run_in_executor(None, warm, one) for one in self.databases]
         await self._stop.wait()
+        await asyncio.gather(*warming, return_exceptions=True)
         self.stopping = True
         await self._close_listening()
         self.log.info("stopping", connections=len(self.house.visits))
@@ -225,6 +227,7 @@ class Server:
                 reason = error.message if isinstance(error, Error) else type(error).__name__
                 self.log.error("a schema could not be read again", database=old.name, reason=reason)
                 continue
+            await asyncio.to_thread(warm, new)
             self.databases.replace(old, new)
             for who in new.logins.without:
                 self.log.warning("cannot log in", database=new.name, reason=who)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -22,7 +24,7 @@ from dpsql.cli.hospital import make_hospital
 from dpsql.pgwire import client
 from dpsql.pgwire.client import CommandComplete, DataRow, ErrorResponse
 
-LATENCY = 1.5
+LATENCY = 2.0
 """Seconds that each new release takes here, whatever the engine needs."""
 FRESH = "SELECT count(*) FROM visits WHERE nights > {}"
 
@@ -52,6 +54,21 @@ def entered(server: Server, user: str = "ana", **parameters: str) -> Raw:
         one.close()
         raise
     return one
+
+
+def charges(server: Server) -> int:
+    with closing(sqlite3.connect(server.schema.with_suffix(".ledger"), timeout=30)) as db:
+        return int(db.execute("SELECT count(*) FROM payment").fetchone()[0])
+
+
+def charged(server: Server, one: Raw, sql: str) -> None:
+    """Ask, and go on as soon as it is paid for: it runs for as long as the latency says."""
+    before = charges(server)
+    one.send(client.query(sql))
+    end = time.monotonic() + 20
+    while charges(server) == before:
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def rows(replies: list[object]) -> list[tuple[bytes | None, ...]]:
@@ -201,8 +218,7 @@ def test_a_cancel_detaches_and_the_run_goes_on(slow: Server) -> None:
     sql = FRESH.format("1 AND cost < 77")
     with entered(slow) as one:
         assert one.key is not None
-        one.send(client.query(sql))
-        time.sleep(0.4)
+        charged(slow, one, sql)
         started = time.monotonic()
         assert cancel(slow, one.key.process, one.key.secret) == b""
         told = one.until_ready()
@@ -221,8 +237,7 @@ def test_a_cancel_detaches_and_the_run_goes_on(slow: Server) -> None:
 def test_a_cancel_needs_the_key_and_reaches_that_connection_alone(slow: Server) -> None:
     with entered(slow) as one, entered(slow) as other:
         assert one.key is not None and other.key is not None
-        one.send(client.query(FRESH.format("2 AND cost < 78")))
-        time.sleep(0.2)
+        charged(slow, one, FRESH.format("2 AND cost < 78"))
         wrong = bytes([one.key.secret[0] ^ 1]) + one.key.secret[1:]
         for process, secret in ((one.key.process, wrong), (one.key.process, other.key.secret), (1, one.key.secret),
                                 (one.key.process, one.key.secret + b"x"), (one.key.process, b"\0" * 4),
@@ -244,8 +259,7 @@ def test_a_cancel_of_nothing_does_not_reach_what_comes_later(slow: Server) -> No
 def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Path) -> None:
     with serving(hospital, options=("--threads", "1")) as server, entered(server) as first, entered(server) as second:
         assert second.key is not None
-        first.send(client.query(FRESH.format("4 AND cost < 80")))
-        time.sleep(0.3)
+        charged(server, first, FRESH.format("4 AND cost < 80"))
         second.send(client.query(FRESH.format("5 AND cost < 81")))
         time.sleep(0.2)
         cancel(server, second.key.process, second.key.secret)
@@ -259,8 +273,7 @@ def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Pat
 def test_who_leaves_while_a_statement_runs_frees_its_thread(hospital: Path) -> None:
     with serving(hospital, options=("--threads", "1")) as server:
         with entered(server) as gone:
-            gone.send(client.query(FRESH.format("6 AND cost < 90")))
-            time.sleep(0.2)
+            charged(server, gone, FRESH.format("6 AND cost < 90"))
         started = time.monotonic()
         with entered(server) as one:
             assert states(one.ask("SELECT 1")) == []
@@ -391,8 +404,7 @@ def test_the_end_lets_running_answers_finish_and_a_new_start_has_lost_nothing(ho
     with serving(hospital) as server:
         sql = FRESH.format("8 AND cost < 55")
         with entered(server) as running, entered(server) as idle:
-            running.send(client.query(sql))
-            time.sleep(0.5)
+            charged(server, running, sql)
             ending = threading.Thread(target=server.stop)
             ending.start()
             last = idle.reply()
@@ -418,8 +430,7 @@ def test_a_second_signal_does_not_wait_and_what_was_charged_is_redeemed(hospital
     with serving(hospital) as server:
         sql = FRESH.format("9 AND cost < 54")
         with entered(server) as running:
-            running.send(client.query(sql))
-            time.sleep(0.4)
+            charged(server, running, sql)
             server.send(signal.SIGTERM)
             assert server.logged("stopping")
             started = time.monotonic()
@@ -436,8 +447,7 @@ def test_a_second_signal_does_not_wait_and_what_was_charged_is_redeemed(hospital
 def test_killed_and_started_again_nothing_is_paid_twice(hospital: Path) -> None:
     with serving(hospital) as server:
         with entered(server) as running:
-            running.send(client.query(FRESH.format("10 AND cost < 53")))
-            time.sleep(0.4)
+            charged(server, running, FRESH.format("10 AND cost < 53"))
             server.stop(signal.SIGKILL)
         server.start()
         with entered(server) as one:
