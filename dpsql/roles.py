@@ -45,10 +45,9 @@ class Roles:
 
     def named(self, name: str) -> str:
         """The role that SET ROLE names, as the schema spells it."""
-        if self.first == NOBODY:
-            return self._allowed(name)
-        if name == self.first:
-            return name
+        role = self._allowed(name)
+        if role == self.first or "role" not in self._given:
+            return role
         raise AccessDenied(
             f'permission denied to set role "{name}"',
             hint=f'This connection was opened in the role "{self.first}", and stays in it.',

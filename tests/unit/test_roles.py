@@ -109,3 +109,15 @@ def test_a_connection_that_was_opened_in_a_role_stays_in_it(dataset: Dataset) ->
     session.execute(COUNT)
     after = charges(dataset)
     assert after["ana"] > before["ana"] and after["bi"] == before["bi"]
+
+
+@pytest.mark.parametrize("own", ["bi", "BI", "none", "NONE"])
+def test_also_in_its_own(dataset: Dataset, own: str) -> None:
+    """Who is named as the service, or as nobody, where the service names the role, gets no further by that."""
+    session = Session(dataset, "bi", opened_with={"role": own})
+    assert session.execute("SELECT current_user").rows == [("bi",)]
+    for statement in ("SET ROLE ana", "SET SESSION AUTHORIZATION ana"):
+        with pytest.raises(AccessDenied, match="permission denied to set role"):
+            session.execute(statement)
+    session.execute("SET ROLE NONE")
+    assert session.execute("SELECT current_user").rows == [("bi",)]
