@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import isfinite
 
 from dpsql.about import VERSION
 from dpsql.errors import Error
+from dpsql.figures import short_up
 from dpsql.pgwire import meta, replies
 from dpsql.pgwire.answering import Answering
 from dpsql.pgwire.errors import notice_fields
-from dpsql.session import Answer, Charge
+from dpsql.session import Answer, CellError, Charge
 
 REPORTED = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
@@ -17,6 +20,9 @@ REPORTED = (
     "session_authorization", "standard_conforming_strings", "TimeZone",
 )  # fmt: skip
 """The settings of which a client is told when they change."""
+
+MOST_BARS = 8
+"""Columns whose error bars are told."""
 
 _QUIET = frozenset({"warning", "error", "fatal", "panic"})
 """Values of client_min_messages with which no notice is sent."""
@@ -60,7 +66,7 @@ class Notices:
             left = self._left() if answer.receipts else None
             yield from map(structured_notice, meta.answer_notices(answer, charge, left))
         elif (answer.notices or answer.receipts) and self._wanted:
-            for text in answer.notices:
+            for text in (*answer.notices, *bars_text(answer)):
                 yield notice(text)
             if answer.receipts:
                 left = self._left()
@@ -79,6 +85,26 @@ class Notices:
             return self._session.left_text()
         except Error:  # the answer is there, whatever becomes of the ledger now
             return None
+
+
+def bars_text(answer: Answer) -> tuple[str, ...]:
+    """How wide the error bars are, in a line: clients have no other place for them. DP_LOW and DP_HIGH tell each."""
+    told: list[str] = []
+    for place, column in enumerate(answer.columns):
+        widths = sorted(width for bars in answer.errors if (width := _half(bars[place])) is not None)
+        if widths:
+            narrow, wide = short_up(Fraction(widths[0])), short_up(Fraction(widths[-1]))
+            told.append(f"{column.name} ± {wide}" if narrow == wide else f"{column.name} ± {narrow} to {wide}")
+    if not told:
+        return ()
+    more = f" and {len(told) - MOST_BARS} more" if len(told) > MOST_BARS else ""
+    return (f"95 % intervals: {', '.join(told[:MOST_BARS])}{more}",)
+
+
+def _half(bar: CellError | None) -> float | None:
+    if bar is None or not all(isinstance(one, int | float) and isfinite(one) for one in (bar.low, bar.high)):
+        return None
+    return (bar.high - bar.low) / 2
 
 
 def notice(text: str) -> bytes:
