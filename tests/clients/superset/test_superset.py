@@ -14,7 +14,7 @@ import pytest
 from api import Json, Refused, User
 from charts import CHARTS, Chart, dashboard, metric, query
 from hospital import Hospital
-from making import made_dataset
+from making import made_dataset, register
 from program import Superset, take_picture
 from recording import Relay
 
@@ -167,6 +167,12 @@ def test_sql_lab_shows_our_message_and_hint(ana: User, database: int) -> None:
     with pytest.raises(Refused) as refused:
         in_lab(ana, database, "SELECT COUNT(nosuch) FROM visits")
     assert refused.value.messages == 'We can\'t seem to resolve the column "nosuch" at line 2.'
+
+
+def test_options_of_the_connection_string_hold(admin: User, ana: User, hospital: Hospital) -> None:
+    thrifty = register(admin, "thrifty", hospital.address("ana") + "?options=-c%20epsilon%3D0.2")
+    (row,) = in_lab(ana, thrifty, "EXPLAIN SELECT COUNT(*) FROM visits WHERE nights = 4")["data"][:1]
+    assert list(row.values()) == ["Loss: at most epsilon 0.2, delta 1e-7"]
 
 
 def test_a_preview_is_refused_with_a_way_out(ana: User, database: int, hospital: Hospital) -> None:
