@@ -133,6 +133,8 @@ class Session:
                 self._state, tag = self._state.after(command)
                 self._end_what_ends(command)
                 return done(tag)
+            if command is None and "set_config" in sql.lower():
+                self._configure(sql, bound)
             with self._set(settings):
                 self._begin()
                 return self._asked_by(command, sql, bound)
@@ -147,6 +149,12 @@ class Session:
             self._held.forget()
         elif isinstance(command, TransactionCommand) and not self.in_transaction:
             self._held.end_transaction()
+
+    def _configure(self, sql: str, parameters: Sequence[Parameter]) -> None:
+        """set_config() in a query is SET."""
+        query = self._queries.about_catalog(sql, parameters)
+        for name, value, local in () if query is None else query.sets:
+            self._state = self._state.set(name, value, local)
 
     def _begin(self) -> None:
         runs = self.dataset.runs

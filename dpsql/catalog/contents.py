@@ -16,6 +16,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.catalog.objects import OWNER, OWNER_NAME, USER
 from dpsql.catalog.relations import Known
 from dpsql.catalog.rows import Row
+from dpsql.catalog.variables import VARIABLES, is_variable
 from dpsql.schema.model import Schema
 
 FIRST_ROWS = ("pg_am", "pg_authid", "pg_collation", "pg_description", "pg_language", "pg_namespace", "pg_opclass",
@@ -124,11 +125,16 @@ def pg_settings(who: Identity) -> Iterator[Known]:
         texts = told.get(name.lower(), {})
         words = {word: texts.get(word) for word in ("unit", "category", "short_desc", "vartype", "min_val", "max_val")}
         yield {
-            **words, "name": name, "setting": setting, "context": texts.get("context") or "user", "source": "session",
-            "pending_restart": False, "reset_val": setting, "boot_val": texts.get("boot_val") or setting,
+            **words, "name": name, "setting": setting, "context": texts.get("context") or "user",
+            "source": "default" if setting == _default(name, setting) else "session", "pending_restart": False,
+            "reset_val": _default(name, setting), "boot_val": _default(name, setting),
             "category": words["category"] or "dpsql", "vartype": words["vartype"] or "string",
             "enumvals": elements(str(texts["enumvals"])) if texts.get("enumvals") else None,
         }  # fmt: skip
+
+
+def _default(name: str, setting: str) -> str:
+    return VARIABLES[name.lower()].default if is_variable(name) else setting
 
 
 def enabled_roles(who: Identity) -> Iterator[Known]:

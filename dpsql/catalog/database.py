@@ -205,6 +205,10 @@ def _failed(error: duckdb.Error) -> Error:
         return ProgrammingError(f'missing FROM-clause entry for table "{source[1]}"', sqlstate="42P01")
     if isinstance(error, duckdb.OutOfMemoryException):
         return OperationalError(f"the statement needs more than {MEMORY} of memory", sqlstate="53200")
+    if isinstance(error, duckdb.ConversionException):
+        return DataError("a value of the statement does not have the type that it is read as", sqlstate="22P02")
+    if "Division by zero" in text:
+        return DataError("division by zero", sqlstate="22012")
     first = next((line for line in text.split("\n\nLINE ")[0].splitlines() if line.strip()), type(error).__name__)
     return DataError(f"the statement about the catalog failed: {_MOMENT.sub('', first).rstrip('.!')}")
 

@@ -28,7 +28,8 @@ _STORED = {
     "int8": "BIGINT", "real": "REAL", "float4": "REAL", "double precision": "DOUBLE", "float8": "DOUBLE",
     "numeric": "DECIMAL(18, 3)", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
     "timestamp with time zone": "TIMESTAMPTZ", "timestamptz": "TIMESTAMPTZ", "timestamp": "TIMESTAMP", "date": "DATE",
-    "time": "TIME", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON", "jsonb": "JSON", "cardinal_number": "INTEGER", "time_stamp": "TIMESTAMPTZ",
+    "time": "TIME", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON", "jsonb": "JSON",
+    "cardinal_number": "INTEGER", "time_stamp": "TIMESTAMPTZ",
 }  # fmt: skip
 
 

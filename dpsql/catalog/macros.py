@@ -89,6 +89,7 @@ MACROS = (
     # text
     "dp_octet_length(x) AS octet_length(encode(x))",
     "dp_quote_literal(x) AS concat('''', replace(x, '''', ''''''), '''')",
+    "dp_parse_ident(x) AS list_transform(string_split(x, '.'), lambda p__: trim(p__, '\"'))",
     """dp_quote_ident(x) AS CASE WHEN x IS NULL THEN NULL WHEN regexp_full_match(x, '[a-z_][a-z0-9_]*')
         AND NOT EXISTS (SELECT 1 FROM lookup__keywords AS k__ WHERE k__.word = x AND k__.catcode <> 'U') THEN x
         ELSE concat('"', replace(x, '"', '""'), '"') END""",

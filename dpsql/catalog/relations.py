@@ -45,7 +45,7 @@ def number_of(spelled: str) -> int:
     known = type_numbers()
     element = spelled.removesuffix("[]").removeprefix("information_schema.")
     number = known[element]
-    return number if element == spelled else int(types()[number]["typarray"])
+    return int(types()[number]["typarray"]) if spelled.endswith("[]") else number
 
 
 # --- relations -------------------------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ def pg_class(schema: Schema) -> Iterator[Known]:
     for key in objects.keys:
         yield {
             "oid": key.index, "relname": key.name, "relnamespace": PUBLIC, "relowner": OWNER, "relam": BTREE,
-            "relfilenode": key.index, "relpages": 1, "relpersistence": "p", "relkind": "i", "relnatts": len(key.columns),
-            "relispopulated": True, "relreplident": "n",
+            "relfilenode": key.index, "relpages": 1, "relpersistence": "p", "relkind": "i",
+            "relnatts": len(key.columns), "relispopulated": True, "relreplident": "n",
         }  # fmt: skip
     for catalog in relations().values():
         yield _catalog_class(catalog)

@@ -131,7 +131,7 @@ FUNCTIONS: dict[str, CatalogFunction] = {
     **_same("json", "json_build_array jsonb_build_array", "json_array", 0, MANY),
     **_of("json", "to_json row_to_json", 1),
     # text and numbers
-    **_of("text", "lower upper initcap reverse md5 chr", 1),
+    **_of("text", "lower upper reverse md5 chr", 1),
     **_of("text", "concat", 1, MANY),
     **_of("text", "concat_ws", 2, MANY),
     **_of("text", "trim ltrim rtrim", 1, 2),
@@ -147,6 +147,7 @@ FUNCTIONS: dict[str, CatalogFunction] = {
     **_of("int4", "ascii", 1),
     **_of("bool", "starts_with", 2),
     **_macro("text", "quote_ident quote_literal", 1),
+    **_macro("text[]", "parse_ident", 1),
     **_same("text", "quote_nullable", "dp_quote_literal", 1),
     **_one("text", "format", "format", 1, MANY),
     **_of("$1", "abs", 1),
@@ -198,7 +199,7 @@ TABLE_FUNCTIONS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
 
 MARKS = frozenset({*FUNCTIONS, *SESSION, *TABLE_FUNCTIONS}) - {
     "count", "row_number", "rank", "dense_rank", "min", "max", "first_value", "last_value", "lag", "lead", "sum", "avg",
-    "bool_and", "bool_or", "every", "string_agg", "array_agg", "json_agg", "lower", "upper", "initcap", "reverse",
+    "bool_and", "bool_or", "every", "string_agg", "array_agg", "json_agg", "lower", "upper", "reverse",
     "concat", "concat_ws", "trim", "ltrim", "rtrim", "btrim", "left", "right", "repeat", "lpad", "rpad", "replace",
     "split_part", "translate", "substr", "substring", "regexp_replace", "length", "char_length", "character_length",
     "octet_length", "strpos", "ascii", "starts_with", "format", "abs", "floor", "ceil", "round", "sign", "mod",

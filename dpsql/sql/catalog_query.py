@@ -24,7 +24,7 @@ from dpsql.schema.model import Schema
 from dpsql.sql.catalog_functions import MARKS
 from dpsql.sql.catalog_names import title
 from dpsql.sql.catalog_rewrite import rewrite
-from dpsql.sql.catalog_session import settings_of
+from dpsql.sql.catalog_session import Setting, settings_of
 from dpsql.sql.catalog_sources import Surroundings
 from dpsql.sql.catalog_types import REG, annotate, cast_type, session_function
 from dpsql.sql.dialect import span_of
@@ -44,7 +44,7 @@ class CatalogQuery:
 
     sql: str
     columns: tuple[tuple[str, str | None], ...]
-    sets: tuple[tuple[str, str], ...] = ()
+    sets: tuple[Setting, ...] = ()
 
 
 class CatalogReader(Postgres):
@@ -65,7 +65,7 @@ def read_catalog_query(
         return None
     if not tokens or tokens[0].token_type not in _STARTS or not any(_tells(token) for token in tokens):
         return None  # most statements, before anything is parsed
-    tree = _parsed(_with_arrays(plain_spellings(bind(tokens, parameters))), sql)
+    tree = _parsed(_with_arrays(_with_names(plain_spellings(bind(tokens, parameters)))), sql)
     if tree is None or not _is_about_catalog(tree, schema):
         return None
     sets = settings_of(tree)
@@ -91,6 +91,16 @@ def catalog_tree(sql: str, parameters: Sequence[Parameter]) -> exp.Query | None:
 def _tells(token: Token) -> bool:
     word = token.text.lower()
     return word.startswith("pg_") or word in MARKS or word in _WORDS
+
+
+def _with_names(tokens: list[Token]) -> list[Token]:
+    """AS select, AS table and t.select: behind AS and a point every word is a name."""
+    found = list(tokens)
+    for place, token in enumerate(tokens[1:], 1):
+        before = tokens[place - 1].token_type
+        if token.token_type in (TokenType.SELECT, TokenType.TABLE) and before in (TokenType.ALIAS, TokenType.DOT):
+            found[place] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+    return found
 
 
 def _with_arrays(tokens: list[Token]) -> list[Token]:

@@ -53,6 +53,9 @@ def rewrite(tree: exp.Expr, around: Surroundings) -> exp.Expr:
 
 def _rewritten(node: exp.Expr, around: Surroundings) -> exp.Expr:
     name = session_function(node)
+    if name == "pg_typeof":
+        kind = node.expressions[0].meta.get(TYPE) if node.expressions else None
+        return exp.Literal.number(around.names.number("regtype", str(kind or "unknown"), span_of(node)))
     if name is not None:
         return literal_of(name, node, around.who, around.now)
     for kind, rule in _RULES:
@@ -211,6 +214,12 @@ def _with_list(node: exp.Binary, left: exp.Expr, listed: exp.Expr, every: bool, 
     return node
 
 
+def _divided(node: exp.Div, around: Surroundings) -> exp.Expr:
+    """Whole numbers are divided without a rest."""
+    whole = all(side.meta.get(TYPE) in ("int2", "int4", "int8", "oid") for side in (node.this, node.expression))
+    return exp.IntDiv(this=node.this, expression=node.expression) if whole else node
+
+
 def _in(node: exp.In, around: Surroundings) -> exp.Expr:
     kind = node.this.meta.get(TYPE)
     if kind in REG:
@@ -330,6 +339,7 @@ _RULES: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], Callable[..., e
     (exp.Collate, _collate),
     ((exp.EQ, exp.NEQ, exp.LT, exp.GT, exp.LTE, exp.GTE), _comparison),
     (exp.In, _in),
+    (exp.Div, _divided),
     (exp.DPipe, _joined),
     (exp.Bracket, _bracket),
     (exp.Dot, _dot),

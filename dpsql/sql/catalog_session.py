@@ -9,8 +9,10 @@ from sqlglot import exp
 from dpsql.catalog.identity import SCHEMA, Identity
 from dpsql.catalog.objects import OWNER_NAME, USER
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.sql.catalog_types import TYPE
 from dpsql.sql.dialect import span_of
+
+Setting = tuple[str, str, bool]
+"""A name, a value, and whether it holds until the transaction ends."""
 
 _NAMES = ("current_user", "current_role", "user")
 _DATABASES = ("current_catalog", "current_database")
@@ -47,8 +49,6 @@ def literal_of(name: str, node: exp.Expr, who: Identity, now: dt.datetime) -> ex
             return exp.Anonymous(this="dp_get_userbyid", expressions=[*node.expressions, exp.Literal.string(who.user)])
         case "pg_has_role":
             return _has_role(node, who)
-        case "pg_typeof":
-            return exp.Literal.string(str(node.expressions[0].meta.get(TYPE) or "unknown"))
         case "to_regrole":
             return _role(node, who)
         case "row_security_active":
@@ -90,22 +90,29 @@ def _any_setting(node: exp.Expr, who: Identity) -> exp.Expr:
     return exp.Case(this=exp.Anonymous(this="lower", expressions=[node.expressions[0].copy()]), ifs=cases)
 
 
-def settings_of(tree: exp.Expr) -> tuple[tuple[str, str], ...]:
-    """What the statement sets by set_config(name, value, …), which the session does before it answers."""
+def settings_of(tree: exp.Query) -> tuple[Setting, ...]:
+    """What the statement sets by set_config(name, value, local), which the session does before it answers.
+
+    Only where each is sure to be done once: in the list of a SELECT that reads no table.
+    """
     found = []
     for node in tree.find_all(exp.Anonymous):
-        if node.name.lower() == "set_config" and len(node.expressions) == 3:
-            name, value = _text(node.expressions[0]), _text(node.expressions[1])
-            if name is not None and value is not None:
-                found.append((name, value))
+        if node.name.lower() == "set_config":
+            alone = node.find_ancestor(exp.Select) is tree and not tree.args.get("from_") and not tree.args.get("where")
+            if not alone or node.find_ancestor(exp.Case, exp.Subquery) is not None:
+                raise Unsupported("set_config stands in a SELECT of its own", span=span_of(node),
+                                  hint="SELECT set_config('search_path', 'public', false)")  # fmt: skip
+            name, value = (_text(item) for item in (*node.expressions, None, None)[:2])
+            local = node.expressions[2] if len(node.expressions) == 3 else None
+            if name is None or value is None or not isinstance(local, exp.Boolean):
+                told = "set_config takes a name and a value as text, and whether it is local"
+                raise Unsupported(told, span=span_of(node))
+            found.append((name.lower(), value, bool(local.this)))
     return tuple(found)
 
 
 def _set(node: exp.Expr) -> exp.Expr:
-    name, value = (_text(item) for item in (*node.expressions, None, None)[:2])
-    if name is None or value is None or len(node.expressions) != 3:
-        raise Unsupported("set_config takes a name and a value as text, and whether it is local", span=span_of(node))
-    return exp.Literal.string(value)
+    return exp.Literal.string(_text(node.expressions[1]) or "")
 
 
 def _has_role(node: exp.Expr, who: Identity) -> exp.Expr:

@@ -71,7 +71,10 @@ def unnest(node: exp.Unnest, around: Surroundings) -> exp.Expr:
     call = exp.Anonymous(this="unnest", expressions=list(node.expressions))
     offset = node.args.get("offset")
     source = exp.Table(this=call, alias=node.args.get("alias"))
-    if isinstance(offset, exp.Identifier) and source.args.get("alias") is not None:
+    if isinstance(offset, exp.Identifier):
+        if source.args.get("alias") is None:
+            names = [exp.to_identifier("unnest")]
+            source.set("alias", exp.TableAlias(this=exp.to_identifier("unnest"), columns=names))
         source.args["alias"].append("columns", offset)
     return _named_function(source, bool(offset))
 
@@ -98,9 +101,11 @@ def _function_source(node: exp.Table, call: exp.Expr, ordinality: bool) -> exp.E
         inner = exp.select(exp.alias_(exp.Anonymous(this="unnest", expressions=[listed]), "e__")).subquery("s__")
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
         return exp.Subquery(this=exp.select(*items).from_(inner), alias=alias)
-    source = exp.Table(this=exp.Anonymous(this="unnest", expressions=[listed]), alias=node.args.get("alias"))
-    if source.args.get("alias") is None:
-        source.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
+    if name != "unnest" and not FUNCTIONS[name].rows:
+        title = (alias.args.get("columns") or [alias.this])[0].name
+        return exp.Subquery(this=exp.select(exp.alias_(call, title, quoted=True)), alias=alias)
+    source = exp.Table(this=exp.Anonymous(this="unnest", expressions=[listed]), alias=alias)
     return _named_function(source, ordinality)
 
 
@@ -127,7 +132,8 @@ def lateral(node: exp.Lateral, around: Surroundings) -> exp.Expr:
     if isinstance(inner, exp.Table):
         if node.args.get("alias") is not None and isinstance(inner.args.get("alias"), exp.TableAlias):
             columns = node.args["alias"].args.get("columns") or [node.args["alias"].this.copy()]
-            inner.set("alias", exp.TableAlias(this=node.args["alias"].this, columns=columns))
+            rest = (inner.args["alias"].args.get("columns") or [])[len(columns) :]
+            inner.set("alias", exp.TableAlias(this=node.args["alias"].this, columns=[*columns, *rest]))
         return inner
     call = str(inner.meta.get("function", ""))
     if call:

@@ -210,7 +210,9 @@ def _function_columns(source: exp.Expr, alias: str, scope: Scope) -> list[tuple[
     if isinstance(source, exp.Unnest):
         types = [type_of(item, scope) for item in source.expressions]
         columns: list[tuple[str, str | None]] = [(alias or "unnest", element(type_)) for type_ in types]
-        return [*columns, ("ordinality", "int8")] if source.args.get("offset") else columns
+        offset = source.args.get("offset")
+        named = offset.name.lower() if isinstance(offset, exp.Identifier) else "ordinality"
+        return [*columns, (named, "int8")] if offset else columns
     call = source.this if isinstance(source, exp.Table) else source
     call = call.expression if isinstance(call, exp.Dot) else call
     name = call.name.lower() if isinstance(call, exp.Anonymous) else ""

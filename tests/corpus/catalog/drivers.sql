@@ -486,7 +486,7 @@ AS (
     )
  AS ti
     WHERE
-        ti.oid = any('{16394,16395}'::oid[])
+        ti.oid = any('{{type samples},{type _samples}}'::oid[])
 
     UNION ALL
 
