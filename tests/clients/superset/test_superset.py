@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import secrets
+import tempfile
 from contextlib import nullcontext
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from hospital import Hospital
 from making import made_dataset, register
 from program import Superset, take_picture
 from recording import Relay
+from support.served import make_certificate, serving
 
 pytestmark = pytest.mark.superset
 
@@ -54,6 +56,18 @@ def in_lab(user: User, database: int, sql: str) -> Json:
 def test_a_connection_string_is_all_it_takes(admin: User, hospital: Hospital) -> None:
     form = {"database_name": "tried", "sqlalchemy_uri": hospital.address("ana"), "impersonate_user": False}
     assert admin.post("/api/v1/database/test_connection/", form) == {"message": "OK"}
+
+
+def test_over_tls(admin: User) -> None:
+    """With a certificate that Superset is told to trust; and not with another."""
+    with serving(tls=True, options=("--require-tls",)) as server, tempfile.TemporaryDirectory() as other:
+        form = {"database_name": "tried", "impersonate_user": False}
+        told = {**form, "sqlalchemy_uri": server.dsn("ana", sslmode="verify-full")}
+        assert admin.post("/api/v1/database/test_connection/", told) == {"message": "OK"}
+        stranger = str(make_certificate(Path(other)))
+        told = {**form, "sqlalchemy_uri": server.dsn("ana", sslmode="verify-full", sslrootcert=stranger)}
+        with pytest.raises(Refused, match="certificate verify failed"):
+            admin.post("/api/v1/database/test_connection/", told)
 
 
 @pytest.mark.parametrize("user", ["ana", "nobody"])
