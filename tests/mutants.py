@@ -86,6 +86,7 @@ DOORS = ("tests/attacks/test_found_at_the_doors.py",)
 SHELL = ("tests/unit/repl/test_shell.py",)
 PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 FREE = ("tests/attacks/test_free_statements.py",)
+CATALOG = ("tests/unit/catalog/test_catalog_database.py",)
 TALK = ("tests/unit/pgwire/test_conversation.py",)
 BYTES = ("tests/unit/pgwire/test_protocol.py",)
 SCRAM = ("tests/unit/pgwire/test_pgwire_scram.py",)
@@ -641,6 +642,27 @@ MUTANTS = (
              "return Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT).with_traceback(error.__traceback__), "
              "failure=True)\n    except"),
     ), RUNS),
+    mutant("the catalog calls any function of DuckDB", "sql/catalog_rewrite.py",
+           "    known = FUNCTIONS.get(name)\n    if known is None:\n",
+           "    known = FUNCTIONS.get(name)\n    if known is None:\n        return node\n    if known is None:\n",
+           CATALOG),
+    mutant("the catalog reads any table of DuckDB", "sql/catalog_query.py",
+           "    if any(place_of(schema, table.db, table.name) is None for table in named):\n        return False\n", "",
+           CATALOG),
+    mutant("syntax that is not listed reaches the catalog", "sql/catalog_rewrite.py",
+           "if not isinstance(node, ALLOWED):", "if False:", CATALOG),
+    mutant("the catalog's database can be reconfigured", "catalog/database.py", "    lock(connection, _SETTINGS)\n", "",
+           CATALOG),
+    mutant("the catalog's database runs more than one SELECT", "catalog/database.py",
+           "if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:", "if False:", CATALOG),
+    mutant("statements about the catalog take as long as they like", "catalog/database.py",
+           "with _watch.limit(timeout, cursor.interrupt):", "with _watch.limit(timeout + 1000, cursor.interrupt):",
+           CATALOG),
+    mutant("the catalog tells one user of another", "catalog/contents.py",
+           '    yield {"usename": who.user, "usesysid": USER,', '    yield {"usename": "bob", "usesysid": USER,',
+           CATALOG),
+    mutant("the catalog says who acts as who connected", "sql/catalog_session.py",
+           "exp.Literal.string(who.login or who.user)", "exp.Literal.string(who.user)", CATALOG),
     mutant("closing is a failure", "runs.py",
            "    except BaseException:  # the engine was closed, which is nobody's failure\n",
            "    except BaseException:\n"

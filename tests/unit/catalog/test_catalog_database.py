@@ -175,6 +175,21 @@ def test_tables_and_files_of_duckdb_are_out_of_reach(lab: Schema) -> None:
         assert query is None, source
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT relname FROM pg_class FOR UPDATE", "SELECT relname FROM pg_class TABLESAMPLE SYSTEM (10)",
+     "SELECT list_transform(reloptions, x -> getenv(x)) FROM pg_class", "SELECT relname INTO x FROM pg_class",
+     "SELECT x.a FROM pg_class, XMLTABLE('/a' PASSING '<a/>' COLUMNS a text) x"],
+)  # fmt: skip
+def test_syntax_that_is_not_listed_is_refused(lab: Schema, sql: str) -> None:
+    try:
+        query = read_catalog_query(sql, (), lab, ANA, NOW)
+    except Error as error:
+        assert error.sqlstate in ("0A000", "42883")
+    else:
+        assert query is None
+
+
 def test_the_database_is_locked_and_unchanging(lab: Schema) -> None:
     ask(lab, "SELECT 1 FROM pg_class LIMIT 1")
     for sql in ("CREATE TABLE main.x (a INTEGER)", "DELETE FROM main.pg_class", "SELECT 1; SELECT 2", "PRAGMA version",
