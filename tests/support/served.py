@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from support.needed import program
-
 from dpsql.cli.hospital import make_hospital
 from dpsql.owner.users import add_user, give_password, user_named
+
+from .needed import program
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = {"ana": "correct horse: battery/staple", "bob": "schlüssel @ 5 €"}
