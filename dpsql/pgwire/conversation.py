@@ -239,7 +239,8 @@ class Conversation:
             return Statement("", 0)
         sql, offset = statements[0]
         command = read_held(sql)
-        copy = command if isinstance(command, CopyCommand) else None
+        # dpsql's own client reads no copies: the session refuses it there, before anything is charged.
+        copy = command if isinstance(command, CopyCommand) and not self._notices.structured else None
         given = [parameter_type(oid) for oid in message.types]
         with part_of(message.sql, offset), part_of(sql, copy.offset if copy is not None else 0):
             prepared = self._session.prepare(

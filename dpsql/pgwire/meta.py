@@ -40,6 +40,8 @@ SERVER = "dpsql.server"
 CODE = "01DP1"
 """The SQLSTATE of these notices: a warning, of the class that PostgreSQL leaves to implementations."""
 MESSAGE = "dpsql"
+MOST_ROWS = 10_000_000
+"""Of an answer, as far as a client believes it: memory is made for each."""
 MARK = "dpsql:"
 CHUNK = 500
 """Cells in one notice: some 50 kB, however long the answer is. Only lists can make it longer; a Detail is never cut."""
@@ -181,7 +183,9 @@ class Told:
             self.command, self.left = str(plain["command"]), from_plain(_WORDS, plain["left"])
             self.notices = tuple(str(one) for one in plain["notices"])
             self.receipts = from_plain(_RECEIPTS, plain["receipts"])
-            self.bars = [[None] * len(self.columns) for _ in range(int(plain["rows"]))]
+            if not 0 <= plain["rows"] <= MOST_ROWS:
+                raise ValueError("more rows than an answer has")
+            self.bars = [[None] * len(self.columns) for _ in range(plain["rows"])]
         for place, bar in enumerate(plain.get("bars", ()), start=plain.get("from", 0)):
             self.bars[place][plain["column"]] = None if bar is None else CellError(*map(told, bar))
         for place, value in enumerate(plain.get("values", ()), start=plain.get("from", 0)):

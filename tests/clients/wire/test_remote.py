@@ -172,6 +172,7 @@ def test_what_is_charged(both: Both, sql: str, settings: dict) -> None:
         ("SET nosuch = 1", ()),
         ("SHOW nosuch", ()),
         ("INSERT INTO visits VALUES (1)", ()),
+        ("COPY (SELECT COUNT(*) FROM visits WHERE nights > 13) TO STDOUT", ()),
         ("EXPLAIN SELECT nope FROM visits", ()),
         ("EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", ()),
         ("SELECT CAST('x' AS integer)", ()),

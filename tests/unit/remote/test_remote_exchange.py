@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -192,11 +193,14 @@ def test_what_a_server_says_before_it_hangs_up(stage: Stage) -> None:
     assert caught.value.sqlstate == "57P01" and stage.session.lost
 
 
+HUGE = json.dumps({"columns": [], "command": "SELECT", "left": None, "notices": [], "receipts": [], "rows": 10**15})
+
+
 @pytest.mark.parametrize(
     "said",
     [
         b"!\0\0\0\4", b"T\xff\xff\xff\xff", b"D\0\0\0\6\0\1", notice("no JSON"), notice('{"bars": [1], "column": 0}'),
-        notice('{"progress": [1]}'), replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
+        notice('{"progress": [1]}'), notice(HUGE), replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
     ],
 )  # fmt: skip
 def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None:
