@@ -15,8 +15,11 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from operator import index
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
+
+from dpsql.intervals import Interval, interval
 
 T = TypeVar("T")
 
@@ -144,6 +147,8 @@ def tell(value: object) -> Any:
             return {type(value).__name__.lower(): str(value)}
         case dt.datetime() | dt.date() | dt.time():
             return {type(value).__name__: value.isoformat()}
+        case Interval():
+            return {"interval": list(value.parts)}
         case dt.timedelta():
             return {"timedelta": [value.days, value.seconds, value.microseconds]}
         case bytes():
@@ -159,6 +164,7 @@ _READ: dict[str, Callable[[Any], object]] = {
     "date": dt.date.fromisoformat,
     "time": dt.time.fromisoformat,
     "timedelta": lambda parts: dt.timedelta(*parts),
+    "interval": lambda parts: interval(*map(index, parts)),
     "bytes": bytes.fromhex,
     "tuple": lambda items: tuple(map(told, items)),
     "map": lambda pairs: {told(key): told(one) for key, one in pairs},

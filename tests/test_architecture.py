@@ -14,7 +14,7 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain"}
+FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain", "intervals"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "errors": {"span", "figures"},
@@ -24,7 +24,8 @@ EDGES: dict[str, set[str]] = {
     "types": set(),
     "quoting": set(),
     "lex": set(),
-    "plain": set(),
+    "intervals": set(),
+    "plain": {"intervals"},
     "exact": set(),
     "passwords": set(),
     "privacy": {"exact"},  # has never heard of SQL or schemas

@@ -27,6 +27,7 @@ import duckdb
 import numpy as np
 
 from dpsql.engines.base import guarded
+from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
 from dpsql.errors import InternalError, OperationalError
 from dpsql.exact import Cells, Exact, Row
 from dpsql.private_files import make_private
@@ -111,7 +112,14 @@ class DuckDBEngine:
         return guarded(lambda: self._run(sql, holes, lambda result: exact_cells(result, key_columns)))
 
     def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        return guarded(lambda: self._run(sql, holes, lambda result: in_utc(result.fetchall(), types_of(result))))
+        return guarded(lambda: self._public(sql, holes))
+
+    def _public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        found, types = self._run(sql, holes, lambda result: (result.fetchall(), types_of(result)))
+        if holds_intervals(types):
+            asked = parts_asked(sql, types)
+            found = from_parts(self._run(asked, holes, lambda result: result.fetchall()), types)
+        return in_utc(found, types)
 
     def describe(self, source: Source) -> dict[str, str]:
         cursor = self._cursor()

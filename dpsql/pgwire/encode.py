@@ -17,7 +17,8 @@ from typing import Any
 from uuid import UUID
 
 from dpsql.errors import DataError
-from dpsql.pgwire.intervals import Interval, interval_of, read_interval
+from dpsql.intervals import parts_of
+from dpsql.pgwire.intervals import Interval, read_interval
 from dpsql.pgwire.moments import date_text, datetime_text, days_of, microseconds_of, moment_text, time_of, time_text
 from dpsql.pgwire.numerals import double_text, numeric_bytes, numeric_text, single_text
 from dpsql.pgwire.wire_types import VECTORS, WireType
@@ -118,7 +119,7 @@ def _offset(value: dt.time) -> int:
 def _interval(value: object) -> Interval:
     if isinstance(value, Interval):
         return value
-    return interval_of(value) if isinstance(value, dt.timedelta) else read_interval(str(value))
+    return Interval(*parts_of(value)) if isinstance(value, dt.timedelta) else read_interval(str(value))
 
 
 def _bytea_text(value: object) -> str:
@@ -184,7 +185,7 @@ def _key(value: Any) -> str:
         case dt.datetime():
             return value.isoformat()
         case dt.timedelta():
-            return str(interval_of(value))
+            return str(_interval(value))
         case float():
             return double_text(value)
         case Decimal():

@@ -8,7 +8,8 @@ import struct
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpsql.pgwire.moments import MICROSECONDS, time_text
+from dpsql.intervals import interval, interval_text
+from dpsql.pgwire.moments import MICROSECONDS
 
 _WIRE = struct.Struct("!qii")
 
@@ -23,19 +24,7 @@ class Interval(NamedTuple):
         >>> str(Interval(14, -3, -1_500_000)), str(Interval(0, 0, 0)), str(Interval(0, 1, 0))
         ('1 year 2 mons -3 days -00:00:01.5', '00:00:00', '1 day')
         """
-        years, months = abs(self.months) // 12, abs(self.months) % 12
-        sign = -1 if self.months < 0 else 1
-        parts: list[str] = []
-        negative_before = False
-        for number, unit in ((sign * years, "year"), (sign * months, "mon"), (self.days, "day")):
-            if number:
-                plus = "+" if negative_before and number > 0 else ""
-                parts.append(f"{plus}{number} {unit}{'' if number == 1 else 's'}")
-                negative_before = number < 0
-        if self.microseconds or not parts:
-            plus = "-" if self.microseconds < 0 else "+" if negative_before else ""
-            parts.append(plus + time_text(abs(self.microseconds)))
-        return " ".join(parts)
+        return interval_text(*self)
 
     @property
     def spelled(self) -> str:
@@ -43,23 +32,12 @@ class Interval(NamedTuple):
         return f"{self.months} months {self.days} days {self.microseconds} microseconds"
 
     @property
-    def timedelta(self) -> dt.timedelta:
-        """A month is 30 days in it, as in comparisons."""
-        return dt.timedelta(days=self.months * 30 + self.days, microseconds=self.microseconds)
+    def value(self) -> dt.timedelta | str:
+        """As sessions give it."""
+        return interval(*self)
 
     def to_bytes(self) -> bytes:
         return _WIRE.pack(self.microseconds, self.days, self.months)
-
-
-def interval_of(value: dt.timedelta) -> Interval:
-    """Days and time of one sign.
-
-    >>> str(interval_of(dt.timedelta(hours=-2))), str(interval_of(dt.timedelta(days=1, hours=2)))
-    ('-02:00:00', '1 day 02:00:00')
-    """
-    total = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-    days, rest = divmod(abs(total), MICROSECONDS)
-    return Interval(0, days, rest) if total >= 0 else Interval(0, -days, -rest)
 
 
 def interval_from_bytes(data: bytes) -> Interval:

@@ -37,7 +37,7 @@ DESCRIBING = 10.0
 _PLAIN = {
     ("datetime", "date"), ("datetime", "datetime"), ("datetime", "time"), ("datetime", "timedelta"),
     ("datetime", "timezone"), ("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_UTC"),
-    ("builtins", "bytearray"),
+    ("builtins", "bytearray"), ("dpsql.intervals", "interval"),
 }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _slow(wire: WireType, kind: Kind | None) -> Read:
     def read(cell: bytes) -> Any:
         value = decode(cell, wire, TEXT)
         if isinstance(value, Interval):
-            return value.timedelta
+            return value.value
         if kind is Kind.HUGEINT:
             return int(value)
         if kind is Kind.REAL:  # the text is the shortest that reads back as this single

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import Error
+from dpsql.intervals import parts_of
 from dpsql.pgwire.decode import decode, from_text, parameter
 from dpsql.pgwire.encode import BINARY, TEXT, encoder
-from dpsql.pgwire.intervals import Interval, interval_of
+from dpsql.pgwire.intervals import Interval
 from dpsql.pgwire.wire_types import BY_NAME, BY_OID, WireType, column_type, spelled_type
 from dpsql.session import OutputColumn
 from dpsql.types import Type, parse_type
@@ -306,6 +307,6 @@ def test_a_value_that_does_not_fit_its_type_is_an_error_of_data():
 
 
 def test_timedeltas_are_intervals():
-    assert interval_of(dt.timedelta(days=1, seconds=-1)) == Interval(0, 0, 86_399_000_000)
-    assert Interval(1, 1, 1).timedelta == dt.timedelta(days=31, microseconds=1)
+    assert parts_of(dt.timedelta(days=1, seconds=-1)) == (0, 0, 86_399_000_000)
+    assert Interval(1, 1, 1).value == dt.timedelta(days=31, microseconds=1)
     assert isinstance(parse_type("interval"), Type)
