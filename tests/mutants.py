@@ -656,7 +656,7 @@ MUTANTS = (
     mutant("the catalog's database runs more than one SELECT", "catalog/database.py",
            "if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:", "if False:", CATALOG),
     mutant("statements about the catalog take as long as they like", "catalog/database.py",
-           "with _watch.limit(timeout, cursor.interrupt):", "with _watch.limit(timeout + 1000, cursor.interrupt):",
+           "with _watch.limit(timeout, cursor.interrupt):", "with _watch.limit(timeout + 15, cursor.interrupt):",
            CATALOG),
     mutant("the catalog tells one user of another", "catalog/contents.py",
            '    yield {"usename": who.user, "usesysid": USER,', '    yield {"usename": "bob", "usesysid": USER,',
