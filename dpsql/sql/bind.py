@@ -27,7 +27,7 @@ from dpsql.sql.joins import conjunct_nodes, holds_query, join_tree
 from dpsql.sql.laterals import bind_lateral
 from dpsql.sql.names import BoundColumn, Namer, Scope, is_star, starred
 from dpsql.sql.names import star_columns as star_columns
-from dpsql.sql.outputs import output_name
+from dpsql.sql.output_names import output_name
 from dpsql.sql.per_unit import groups_by_unit, per_unit_select
 from dpsql.sql.relation import Relation as Relation
 from dpsql.sql.set_operations import bind_set_operation

@@ -41,6 +41,23 @@ def _whole(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return parse_whole
 
 
+class TypedTexts(PostgresParser):
+    """`DATE '2024-02-29'::timestamp` casts a date: the type in front is the text's own, whatever follows."""
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        first = self._curr.token_type if self._curr else None
+        found = super()._parse_type(parse_interval, fallback_to_identifier)
+        if type(found) is not exp.Cast or first not in self.TYPE_TOKENS or type(found.this) is not exp.Cast:
+            return found
+        outer = inner = found.this
+        while type(inner.this) is exp.Cast:
+            inner = inner.this
+        if not isinstance(inner.this, exp.Literal):
+            return found
+        inner.set("this", exp.Cast(this=inner.this, to=found.args["to"]))
+        return outer
+
+
 class Reader(Postgres):
     ORIGINAL_NAME_META_KEY = WRITTEN
 
@@ -49,7 +66,7 @@ class Reader(Postgres):
         KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word[0] != "?" or word == "?"}
         KEYWORDS["//"] = TokenType.DIV
 
-    class Parser(PostgresParser):
+    class Parser(TypedTexts):
         """Nothing that is written in a call is left out: see `arguments`."""
 
         FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL)} | FUNCTIONS

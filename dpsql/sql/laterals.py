@@ -29,7 +29,7 @@ from dpsql.sql.inner import bare, open_rows
 from dpsql.sql.joins import bind_join, check_aliases
 from dpsql.sql.names import BoundColumn, Scope, SourceScope, is_star
 from dpsql.sql.outer_names import reads_outer
-from dpsql.sql.outputs import output_name
+from dpsql.sql.output_names import output_name
 from dpsql.sql.relation import Relation, equates_unit
 from dpsql.sql.scalars import bind_aggregates, check_single
 from dpsql.sql.sources import alias_columns

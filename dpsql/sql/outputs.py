@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax
-from dpsql.sql.dialect import WRITTEN, span_of
+from dpsql.sql.dialect import span_of
+from dpsql.sql.output_names import output_name
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -34,12 +35,6 @@ class Output:
 
     name: str
     type: Type | None
-
-
-NAMES = {"TimestampTrunc": "date_trunc", "DPipe": "?column?", "Ceil": "ceil", "StrPosition": "strpos",
-         "Pow": "?column?"}  # fmt: skip
-TYPE_NAMES = {"double": "float8", "float": "float4", "int": "int4", "bigint": "int8", "smallint": "int2",
-              "decimal": "numeric", "char": "bpchar", "boolean": "bool"}  # fmt: skip
 
 
 FIXED: dict[type[exp.Expr], Type] = {
@@ -194,39 +189,6 @@ def _common(nodes: list[exp.Expr]) -> Type | None:
     if known == {DATE, TIMESTAMP}:
         return TIMESTAMP
     return DOUBLE if all(found.is_number for found in known) else None
-
-
-def output_name(node: exp.Expr) -> str:
-    """The name that PostgreSQL gives an output column without an alias."""
-    match node:
-        case exp.Column():
-            return str(node.name if node.this.quoted else node.name.lower())
-        case exp.Cast():
-            inner = node.this
-            return output_name(inner) if isinstance(inner, exp.Column | exp.Func) else _type_name(node.to)
-        case exp.Filter() | exp.Window() | exp.Paren() | exp.WithinGroup():
-            return output_name(node.this)
-        case exp.Case():
-            return "case"
-        case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.selects:
-            first = node.this.selects[0]
-            return str(first.alias) if isinstance(first, exp.Alias) else output_name(first)
-        case exp.Anonymous():
-            return str(node.this).lower()
-        case exp.Func() if node.meta.get(WRITTEN):
-            return str(node.meta[WRITTEN]).lower()
-        case exp.Func() if type(node).__name__ not in NAMES and not isinstance(node, exp.Connector):
-            return str(node.sql_name()).lower()
-        case _:
-            return NAMES.get(type(node).__name__, "?column?")
-
-
-def _type_name(to: exp.DataType) -> str:
-    """As PostgreSQL's pg_type has it: without precision, and int4 for INTEGER."""
-    if to.args.get("nested") and to.expressions:
-        return _type_name(to.expressions[0])
-    word = to.sql().partition("(")[0].lower()
-    return TYPE_NAMES.get(word, word)
 
 
 def folded(alias: exp.Expr) -> exp.Identifier:

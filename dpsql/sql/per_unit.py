@@ -23,7 +23,7 @@ from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.choosing import refuse_choice
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.names import BoundColumn, Merged, Scope, SourceScope, is_star, starred
-from dpsql.sql.outputs import output_name
+from dpsql.sql.output_names import output_name
 from dpsql.sql.relation import Relation, two_levels
 from dpsql.sql.unit_measures import bind_unit_measure
 from dpsql.sql.unit_picks import Picked

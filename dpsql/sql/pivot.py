@@ -11,7 +11,7 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.schema.model import Schema
 from dpsql.sql.dialect import span_of
-from dpsql.sql.outputs import output_name
+from dpsql.sql.output_names import output_name
 
 SOURCE = "pivoted"
 
