@@ -88,7 +88,7 @@ def _add_repl(commands: Commands[Parser]) -> None:
         'echo "SELECT sex, COUNT(*) FROM patients GROUP BY sex" | dpsql hospital.yaml --user ana --csv',
     )
     parser = command(commands, "repl", "open a SQL prompt", more, examples=examples)
-    add_schema(parser)
+    add_schema(parser, server=True)
     add_user(parser)
     add_settings(parser)
     parser.add_argument(
@@ -126,7 +126,7 @@ def _add_explain(commands: Commands[Parser]) -> None:
 
 
 def _add_statement(parser: Parser) -> None:
-    add_schema(parser)
+    add_schema(parser, server=True)
     parser.add_argument("sql", metavar="SQL", nargs="?", help="one statement; - reads the standard input")
     parser.add_argument("--file", "-f", metavar="FILE", help="read the statement from a file")
     add_user(parser)

@@ -61,8 +61,11 @@ def actions(parser: Parser) -> Commands[Parser]:
     return parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
 
 
-def add_schema(parser: Parser) -> None:
-    parser.add_argument("schema", metavar="SCHEMA", help="the YAML schema, or dpsql:///path/schema.yaml?user=ana")
+def add_schema(parser: Parser, *, server: bool = False) -> None:
+    """`server`: what the command does can be asked of one too."""
+    also = ", or a server: dpsql://ana@host:5433/clinic" if server else ""
+    what = f"the YAML schema, or dpsql:///path/schema.yaml?user=ana{also}"
+    parser.add_argument("schema", metavar="SCHEMA", help=what)
 
 
 def add_json(parser: Parser, what: str) -> None:

@@ -28,7 +28,7 @@ def _add_budget(commands: Commands[Parser]) -> None:
     )
     what = "tell what was lost and what is left, of one account or of all"
     parser = command(commands, "budget", what, more, examples=examples)
-    add_schema(parser)
+    add_schema(parser, server=True)
     parser.add_argument("--user", metavar="NAME", help="one analyst of the schema, with her own figures only")
     add_json(parser, "the figures")
     parser.add_argument("--report", action="store_true", help="also what each accountant would say of the history")
