@@ -33,6 +33,7 @@ from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
 from dpsql.sql.parameters import Parameter, literals
+from dpsql.sql.pointing import pointing_into
 
 KEPT = 256
 """Compiled statements, and answers, that are remembered."""
@@ -99,7 +100,8 @@ class Queries:
     def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         """What ends because the statement was canceled, or its time is over, says that."""
         try:
-            return self._asked(sql, parameters)
+            with pointing_into(sql):
+                return self._asked(sql, parameters)
         except OperationalError:
             self.dataset.runs.check(self.buyer.ticket)
             raise
@@ -189,7 +191,8 @@ class Queries:
         kinds = kinds_of(self.settings.statement, compile_with)
         quotes = [quoted(one, self._told(one.compiled), self.buyer.asked(one.compiled), asker) for one in kinds]
         compiled = kinds[0].compiled
-        outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
+        with pointing_into(sql):
+            outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
         explained = explain(compiled, self.dataset.engine.name, outputs)
         return as_declared(with_prices(explained, quotes, asker), self.dataset.resolved)
 
@@ -199,7 +202,9 @@ class Queries:
         if catalog is not None:
             described = database.describe(self.shown(), catalog)
             return tuple(OutputColumn(one.name, one.type, one.spelling) for one in described)
-        return self._outputs(self.compiled(sql, parameters))
+        compiled = self.compiled(sql, parameters)
+        with pointing_into(sql):
+            return self._outputs(compiled)
 
 
 def _asks_for_the_time(sql: str) -> bool:

@@ -15,6 +15,7 @@ in parentheses, DuckDB 2.0 forgets the inner WITH.) So a release must not be nam
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import threading
@@ -27,10 +28,13 @@ from typing import Any, Protocol
 import duckdb
 
 from dpsql.engines.duckdb import identifier, in_utc, lock, spelling, types_of
+from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
 from dpsql.engines.watch import Watch
-from dpsql.errors import DataError, Error, InternalError, LimitExceeded, OperationalError
+from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
-from dpsql.types import Type, parse_type
+from dpsql.intervals import interval_words
+from dpsql.post.failures import read_failure
+from dpsql.types import Kind, Type, parse_type
 
 MAX_ROWS = 1_000_000
 MEMORY = "1GB"
@@ -128,14 +132,18 @@ def describe(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, .
 
 
 def run_here(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
-    text, parameters = _with_releases(sql, tables), [list(column) for table in tables for column in table.rows]
+    text, parameters = _with_releases(sql, tables), [_values(column) for table in tables for column in table.rows]
     with _cursor(timeout) as cursor:
         result = cursor.execute(_single_select(text), parameters or None)
         columns = tuple(column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
         if len(rows) > MAX_ROWS:
             raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
-        return Rows(columns, in_utc(rows, types_of(result)))
+        types = types_of(result)
+        if holds_intervals(types):
+            again = cursor.execute(_single_select(parts_asked(text, types)), parameters or None)
+            rows = from_parts(again.fetchall(), types)
+        return Rows(columns, in_utc(rows, types))
 
 
 def describe_here(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
@@ -167,10 +175,21 @@ def _with_releases(sql: str, tables: Sequence[ReleasedTable]) -> str:
 
 def _select(table: ReleasedTable, first: int) -> str:
     columns = [
-        f"unnest(${at}::{type_ if isinstance(type_, str) else spelling(type_)}[]) AS {identifier(name)}"
+        f"unnest(${at}::{_list_of(type_)}) AS {identifier(name)}"
         for at, (name, type_) in enumerate(table.columns, start=first)
     ]
     return f"SELECT {', '.join(columns) or '1'}"
+
+
+def _list_of(type_: Type | str) -> str:
+    if isinstance(type_, str):
+        return f"{type_}[]"
+    return "VARCHAR[]::INTERVAL[]" if type_.kind is Kind.INTERVAL else f"{spelling(type_)}[]"
+
+
+def _values(column: Sequence[Any]) -> list[Any]:
+    """As parameters. Intervals are told in words: the driver takes days and seconds of them."""
+    return [interval_words(value) if isinstance(value, dt.timedelta) else value for value in column]
 
 
 def _single_select(sql: str) -> duckdb.Statement:
@@ -204,13 +223,9 @@ def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _failed(error: duckdb.Error) -> Error:
-    # DuckDB points into the text with our part in front, which the reader has not written.
-    lines = [line for line in str(error).split("\n\nLINE ")[0].splitlines() if line.strip()]
-    message, detail = lines[0].rstrip(".!") if lines else type(error).__name__, "\n".join(lines[1:]) or None
-    message = re.sub(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ", "", message)  # DuckDB's kind of error says nothing more
     if isinstance(error, duckdb.OutOfMemoryException):
-        return OperationalError(f"post-processing needs more than {MEMORY} of memory", detail=message, sqlstate="53200")
-    return DataError(f"post-processing failed: {message}", detail=detail)
+        return OperationalError(f"post-processing needs more than {MEMORY} of memory", sqlstate="53200")
+    return read_failure(type(error).__name__, str(error))
 
 
 _watch = Watch()

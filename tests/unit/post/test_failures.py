@@ -1,0 +1,49 @@
+"""What DuckDB says of a wrong statement over public rows and releases: PostgreSQL's codes, words and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.shop import open_shop
+
+from dpsql.errors import Error
+from dpsql.session import Session
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    session, reference = open_shop(tmp_path_factory.mktemp("shop"))
+    yield session
+    session.close()
+    reference.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "state", "position"),
+    [
+        ("SELECT nothing FROM (VALUES (1)) AS t(n)", "42703", 8),
+        ("SELECT 'ä€😀', t.nothing FROM (VALUES (1)) AS t(n)", "42703", 17),
+        ("SELECT nothing + nothing FROM (VALUES (1)) AS t(n)", "42703", None),  # which of them, nobody knows
+        ("SELECT 'nothing', nothing FROM (VALUES (1)) AS t(n)", "42703", 19),
+        ("SELECT nofunc(n) FROM (VALUES (1)) AS t(n)", "42883", 8),
+        ("SELECT sum(n) FROM (VALUES ('a')) AS t(n)", "42883", None),
+        ("SELECT n FROM (VALUES (1)) AS t(n), (VALUES (1)) AS u(n)", "42702", None),
+        ("SELECT n, count(*) FROM (VALUES (1)) AS t(n)", "42803", None),
+        ("SELECT n::integer FROM (VALUES ('x')) AS t(n)", "22P02", None),
+        ("SELECT n::integer FROM (VALUES (99999999999)) AS t(n)", "22003", None),
+        ("SELECT (SELECT n FROM (VALUES (1), (2)) AS t(n)) FROM (VALUES (1)) AS u(m)", "21000", None),
+        ("SELECT n FROM (VALUES (1)) AS t(n) ORDER BY 7", "42P10", None),
+    ],
+)
+def test_codes_and_places(wrong: str, state: str, position: int | None, session: Session) -> None:
+    with pytest.raises(Error) as raised:
+        session.execute(wrong)
+    assert (raised.value.sqlstate, raised.value.position) == (state, position)
+    assert "SET " not in str(raised.value)  # DuckDB's advice is not for analysts
+
+
+def test_a_name_that_is_nearly_right_is_offered(session: Session) -> None:
+    with pytest.raises(Error) as raised:
+        session.execute("SELECT wrd + 1 FROM (VALUES (1)) AS t(ward)")
+    assert raised.value.hint == 'Perhaps you meant "ward".'
