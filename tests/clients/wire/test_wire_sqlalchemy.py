@@ -29,7 +29,10 @@ def test_aggregates_of_private_rows(driver: str, reference: Place, served: Place
 @each
 def test_the_inspector(driver: str, reference: Place, served: Place) -> None:
     due = introspect.sqlalchemy_inspector(reference, driver)
-    assert differences(due, introspect.sqlalchemy_inspector(served, driver)) == []
+    got = introspect.sqlalchemy_inspector(served, driver)
+    comments = got.pop("comments")
+    assert due.pop("comments")["patients"] in comments["patients"] and "privacy unit" in comments["patients"]
+    assert differences(due, got) == []
 
 
 def test_pandas_reads_a_public_table(reference: Place, served: Place) -> None:

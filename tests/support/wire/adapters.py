@@ -121,7 +121,7 @@ class Psycopg(Client):
     """psycopg 3; values come and go as text."""
 
     name = "psycopg"
-    can = frozenset({"nothing", "parts", "copy", "several", "cancel"})
+    can = frozenset({"nothing", "null", "parts", "copy", "several", "cancel"})
     binary = False
 
     def __init__(self, place: Place, how: How) -> None:
@@ -185,7 +185,7 @@ def _diagnosed(diag: Any) -> Told:
 class Psycopg2(Client):
     """psycopg 2: the simple protocol, parameters put into the text by the driver."""
 
-    name = "psycopg2"
+    name = "psycopg2"  # no "null": it writes `= NULL`, which dpsql refuses as a slip, with a hint
     can = frozenset({"parts", "copy", "several", "cancel"})
 
     def __init__(self, place: Place, how: How) -> None:
@@ -243,7 +243,7 @@ class Asyncpg(Client):
     """asyncpg: prepares, asks for the types of parameters, and speaks binary only. Its loop runs on a thread."""
 
     name = "asyncpg"
-    can = frozenset({"nothing", "parts", "copy", "several", "cancel"})
+    can = frozenset({"nothing", "null", "parts", "copy", "several", "cancel"})
 
     def __init__(self, place: Place, how: How) -> None:
         self.driver = package("asyncpg")
@@ -353,7 +353,7 @@ class Pg8000(Client):
     """pg8000: pure Python, parameters untyped or by their Python type."""
 
     name = "pg8000"
-    can = frozenset({"nothing", "several", "copy"})
+    can = frozenset({"nothing", "null", "several", "copy"})
 
     def __init__(self, place: Place, how: How) -> None:
         native = package("pg8000.native")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 NEAR = 0.03  # of a value; noise at the hospital's epsilon is a tenth of it or less
-DAYS = dt.timedelta(days=8)
+DAYS = dt.timedelta(days=30)
 
 
 def differences(due: Any, got: Any, noisy: bool = False, where: str = "") -> list[str]:

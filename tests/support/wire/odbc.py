@@ -32,7 +32,7 @@ def odbc_connect(place: Place, driver: str = UNICODE, **options: str) -> Any:
 
 class Odbc(Client):
     name = "odbc unicode"
-    can = frozenset({"several", "cancel"})
+    can = frozenset({"null", "several", "cancel"})
     driver = UNICODE
 
     def __init__(self, place: Place, how: How) -> None:
