@@ -152,6 +152,8 @@ def cast_types(sql: str) -> dict[int, WireType]:
 
     >>> {number: wire.name for number, wire in cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'").items()}
     {1: '_oid', 2: 'name'}
+    >>> {number: wire.name for number, wire in cast_types('SELECT $1::CHAR, $2::"char"').items()}
+    {1: 'bpchar', 2: 'char'}
     """
     if "::" not in sql:
         return {}
@@ -161,7 +163,8 @@ def cast_types(sql: str) -> dict[int, WireType]:
         texts = [one.text.lower() for one in words[place + 1 : place + 7]]
         if token.kind is Kind.PARAMETER and token.text[1:].isdigit() and texts[:1] == ["::"]:
             named = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
-            name = f"_{named[0]}" if named[1:3] == ["[", "]"] else "".join(named[:1])
+            word = {"char": "bpchar", '"char"': "char"}.get("".join(named[:1]), "".join(named[:1]))
+            name = f"_{word}" if named[1:3] == ["[", "]"] else word
             if name in BY_NAME:
                 found.setdefault(int(token.text[1:]), BY_NAME[name])
     return found
