@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from support import postgres
@@ -150,6 +151,14 @@ def test_a_server_without_tls() -> None:
             assert not is_encrypted(connection)
         with pytest.raises(dpsql.OperationalError, match="it has no TLS"):
             dpsql.connect(server.dsn("ana", sslmode="require"))
+
+
+def test_a_socket_in_a_folder(tmp_path: Path) -> None:
+    with serving(options=("--socket", str(tmp_path))) as server:
+        password = quote(USERS["ana"], safe="")
+        url = f"dpsql://ana:{password}@/hospital?host={quote(str(tmp_path))}&port={server.port}&sslmode=require"
+        with dpsql.connect(url) as connection:
+            assert connection.sql("SELECT 1").scalar() == 1 and not is_encrypted(connection)
 
 
 # --- servers that are none of ours -----------------------------------------------------------------------------------
