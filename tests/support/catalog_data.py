@@ -1,4 +1,4 @@
-"""Writes dpsql/catalog/data from a PostgreSQL 16: `.venv/bin/python -m tests.support.catalog_data`.
+"""Writes dpsql/catalog/data from a PostgreSQL 16: `PYTHONPATH=tests .venv/bin/python -m support.catalog_data`.
 
 What a server has before anything is created in it, as far as clients look at it: the columns of all relations of
 pg_catalog and information_schema, and the rows of those that list types, functions, access methods and the like.
@@ -6,11 +6,15 @@ pg_catalog and information_schema, and the rows of those that list types, functi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
+from support.postgres import running
+
+from dpsql.catalog.variables import VARIABLES
+from dpsql.sql.catalog_functions import FUNCTIONS, SESSION, TABLE_FUNCTIONS
+from dpsql.vocabulary import named_functions
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "dpsql" / "catalog" / "data"
@@ -49,7 +53,8 @@ ROWS: Mapping[str, str] = {
         OR classoid IN ('pg_am'::regclass, 'pg_language'::regclass, 'pg_namespace'::regclass)
         OR classoid = 'pg_collation'::regclass AND objoid < 10000)
         ORDER BY classoid, objoid""",
-    "pg_settings": "SELECT * FROM pg_settings WHERE lower(name) = ANY(%(settings)s) ORDER BY lower(name)",
+    "pg_settings": """SELECT name, unit, category, short_desc, context, vartype, min_val, max_val, enumvals
+        FROM pg_settings WHERE lower(name) = ANY(%(settings)s) ORDER BY lower(name)""",
     # What functions tell of these, which here are tables too.
     "keywords": "SELECT * FROM pg_get_keywords() ORDER BY word",
     "procedures": f"""SELECT oid, pg_get_function_arguments(oid) AS arguments,
@@ -73,13 +78,17 @@ def _copied(db: psycopg.Connection, query: str, parameters: Mapping[str, object]
         return b"".join(bytes(block) for block in copy).decode()
 
 
-def main(url: str) -> None:
-    from dpsql.catalog.listed import LISTED_FUNCTIONS, LISTED_SETTINGS
+def written(url: str) -> dict[str, str]:
+    """All files, as that server has it: functions that statements may call, and settings that are there."""
+    functions = {*FUNCTIONS, *SESSION, *TABLE_FUNCTIONS, *(one.name for one in named_functions())}
+    return texts(url, sorted(functions), sorted(VARIABLES))
 
-    DATA.mkdir(exist_ok=True)
-    for name, text in texts(url, list(LISTED_FUNCTIONS), list(LISTED_SETTINGS)).items():
-        (DATA / f"{name}.tsv").write_text(text, encoding="utf-8")
+
+def main() -> None:
+    with running() as server:
+        for name, text in written(server.database()).items():
+            (DATA / f"{name}.tsv").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

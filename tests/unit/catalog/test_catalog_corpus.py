@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.catalog_compare import Asked, Both, corpus, fill, shown
+from support.catalog_data import DATA, written
 from support.postgres import Server
 
 # Statements whose answers may differ, each with the reason. One that no longer differs is an error too.
@@ -75,6 +76,12 @@ def test_a_difference_is_found(both: dict[str, Both]) -> None:
     assert lab.verdict("SELECT datname FROM pg_database") == "rows"
     assert lab.verdict("SELECT COUNT(*) FROM samples") == "none"
     assert lab.verdict("SELECT pg_read_file('x') FROM pg_class WHERE false").startswith("error")
+
+
+def test_what_every_postgres_has_is_what_the_script_writes(postgres: Server) -> None:
+    """The files of `dpsql/catalog/data`, from a server on which nobody has created anything that they hold."""
+    for name, text in written(postgres.database()).items():
+        assert (DATA / f"{name}.tsv").read_text(encoding="utf-8") == text, f"{name}: run tests/support/catalog_data.py"
 
 
 def _told(asked: Asked, verdict: str) -> str:
