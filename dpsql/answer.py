@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from dpsql.catalog import shows
 from dpsql.catalog.rows import CatalogTable
+from dpsql.catalog.variables import spelled_name
 from dpsql.compiled import Compiled
 from dpsql.exact import Row
 from dpsql.figures import CellError, Charge
@@ -138,7 +139,7 @@ def show_answer(name: str, schema: Schema, account: str, now: Values, balance: C
         case "session_authorization":
             return rows_answer(((name, TEXT),), [(account,)], "SHOW")
         case _:
-            return rows_answer(((name, TEXT),), [(now.show(name),)], "SHOW")
+            return rows_answer(((spelled_name(name), TEXT),), [(now.show(name),)], "SHOW")
 
 
 def budget_answer(balance: Balance) -> Answer:

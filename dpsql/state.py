@@ -19,6 +19,7 @@ from dpsql.schema.model import Privacy
 from dpsql.settings import SessionSettings
 from dpsql.sql.commands import (
     DiscardCommand,
+    ModesCommand,
     NothingCommand,
     ResetCommand,
     SetCommand,
@@ -26,7 +27,7 @@ from dpsql.sql.commands import (
     TransactionCommand,
 )
 
-Settling = SetCommand | ResetCommand | TransactionCommand | DiscardCommand | NothingCommand
+Settling = SetCommand | ResetCommand | TransactionCommand | ModesCommand | DiscardCommand | NothingCommand
 """Commands that change what is set, and ask nothing."""
 
 NOBODY = "none"
@@ -96,8 +97,10 @@ class State:
                 return self.set(name, value, local), "SET"
             case ResetCommand(name):
                 return self.reset(name), "RESET"
-            case TransactionCommand(step, savepoint):
-                return self.step(step, savepoint), step.value.removesuffix(" TO")
+            case TransactionCommand(step, savepoint, modes):
+                return self.step(step, savepoint).with_modes(modes), step.value.removesuffix(" TO")
+            case ModesCommand(modes, session):
+                return self.with_modes(modes, session), "SET"
             case DiscardCommand():
                 return new_state(self.roles), "DISCARD ALL"
             case NothingCommand(tag):
@@ -144,7 +147,7 @@ class State:
 
     def step(self, step: Step, savepoint: str | None) -> State:
         match step:
-            case Step.BEGIN:
+            case Step.BEGIN | Step.START:
                 return self if self.points else replace(self, points=(Savepoint(None, self.now, self.kept),))
             case Step.COMMIT:
                 return replace(self, now=self.kept, points=())
@@ -161,6 +164,13 @@ class State:
                 place = self._place(step, savepoint)
                 point = self.points[place]
                 return replace(self, now=point.now, kept=point.kept, points=self.points[: place + 1])
+
+    def with_modes(self, modes: tuple[tuple[str, str], ...], session: bool = False) -> State:
+        """Of this transaction, if there is one; with `session`, of those that follow."""
+        state = self
+        for name, value in modes if session or self.points else ():
+            state = state.set(f"default_{name}" if session else name, value, local=not session)
+        return state
 
     def _place(self, step: Step, name: str | None) -> int:
         """The last savepoint of that name."""

@@ -16,7 +16,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.catalog.objects import OWNER, OWNER_NAME, USER
 from dpsql.catalog.relations import Known
 from dpsql.catalog.rows import Row
-from dpsql.catalog.variables import VARIABLES, is_variable
+from dpsql.catalog.variables import Variables, is_variable
 from dpsql.schema.model import Schema
 
 FIRST_ROWS = ("pg_am", "pg_authid", "pg_collation", "pg_description", "pg_language", "pg_namespace", "pg_opclass",
@@ -134,7 +134,7 @@ def pg_settings(who: Identity) -> Iterator[Known]:
 
 
 def _default(name: str, setting: str) -> str:
-    return VARIABLES[name.lower()].default if is_variable(name) else setting
+    return Variables().show(name) if is_variable(name) else setting
 
 
 def enabled_roles(who: Identity) -> Iterator[Known]:

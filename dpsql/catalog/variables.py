@@ -24,7 +24,8 @@ class Variable:
     """`allowed` maps spellings to the one that is shown; None: any text. `fixed`: can be read only.
 
     `duration`: a time such as 500, in milliseconds, or 5s. `bare`: only letters and digits of a value count, as
-    PostgreSQL reads the names of encodings; some clients send 'utf-8' with its quotes.
+    PostgreSQL reads the names of encodings; some clients send 'utf-8' with its quotes. `like`: the default is the value
+    of the setting that it names.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Variable:
     fixed: bool = False
     duration: bool = False
     bare: bool = False
+    like: bool = False
 
 
 def _words(shown: str, *others: str) -> dict[str, str]:
@@ -49,7 +51,7 @@ _ON, _OFF = _words("on", "true", "yes", "1"), _words("off", "false", "no", "0")
 _SWITCH = _ON | _OFF
 _LEVELS = {
     word: word for word in ("serializable", "repeatable read", "read committed", "read uncommitted")
-}  # every charge is serialisable, whatever is asked for
+}  # data does not change, and every charge is serialisable: they are the same here
 
 _LIST = (
     Variable("application_name", ""),
@@ -58,7 +60,7 @@ _LIST = (
     Variable("client_min_messages", "notice"),
     Variable("DateStyle", "ISO, MDY", _ISO),
     Variable("default_table_access_method", "heap", fixed=True),
-    Variable("default_transaction_isolation", "serializable", _LEVELS),
+    Variable("default_transaction_isolation", "read committed", _LEVELS),
     Variable("default_transaction_read_only", "on", _SWITCH),
     Variable("extra_float_digits", "1", {str(n): str(n) for n in range(-15, 4)}),
     Variable("idle_in_transaction_session_timeout", "0"),
@@ -80,8 +82,8 @@ _LIST = (
     Variable("standard_conforming_strings", "on", _ON),
     Variable("statement_timeout", "0", duration=True),
     Variable("TimeZone", "UTC", _UTC),
-    Variable("transaction_isolation", "serializable", _LEVELS),
-    Variable("transaction_read_only", "on", _SWITCH),
+    Variable("transaction_isolation", "default_transaction_isolation", _LEVELS, like=True),
+    Variable("transaction_read_only", "default_transaction_read_only", _SWITCH, like=True),
 )
 VARIABLES = {variable.name.lower(): variable for variable in _LIST}
 
@@ -105,7 +107,8 @@ class Variables:
 
     def show(self, name: str) -> str:
         variable = VARIABLES[name.lower()]
-        return self.changed.get(variable.name.lower(), variable.default)
+        known = self.changed.get(variable.name.lower())
+        return known if known is not None else self.show(variable.default) if variable.like else variable.default
 
     @property
     def statement_timeout(self) -> int:
@@ -114,6 +117,11 @@ class Variables:
 
     def items(self) -> tuple[tuple[str, str], ...]:
         return tuple((variable.name, self.show(variable.name)) for variable in _LIST)
+
+
+def spelled_name(name: str) -> str:
+    """As PostgreSQL shows it, in whatever case it was asked for."""
+    return VARIABLES[name.lower()].name if is_variable(name) else name
 
 
 def is_variable(name: str) -> bool:

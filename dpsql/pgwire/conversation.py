@@ -272,7 +272,7 @@ class Conversation:
             )
         values = zip(message.values, statement.types, formats, strict=True)
         parameters = tuple([parameter(value, type_, format_) for value, type_, format_ in values])
-        columns = columns_of(statement.columns, message.result_formats)
+        columns = columns_of(statement.columns, message.result_formats, digits_vary=bool(statement.types))
         size = sum(len(value or b"") for value in message.values) + 200
         wishes = read_name(message.portal) if self._notices.structured else Wishes()
         return Portal(statement, parameters[: statement.used], columns, size, wishes)
@@ -282,7 +282,8 @@ class Conversation:
         if statement.columns:
             self._exchange.require_end(statement.command)
         yield replies.parameter_description([type_.oid for type_ in statement.types])
-        yield columns_of(statement.columns).description if statement.columns else replies.NO_DATA
+        described = columns_of(statement.columns, digits_vary=bool(statement.types)).description
+        yield described if statement.columns else replies.NO_DATA
 
     def _describe_portal(self, name: str) -> Iterator[bytes]:
         columns = self._portal_columns(name)

@@ -92,7 +92,7 @@ class Exchange:
         )
         if answer.command in _ENDS:
             self.failed = False
-        if answer.command == "BEGIN" or not self.session.in_transaction:
+        if answer.command in ("BEGIN", "START TRANSACTION") or not self.session.in_transaction:
             self.implicit = False
         return answer
 

@@ -54,12 +54,13 @@ def _row_encoder(encoders: Sequence[Encoder]) -> Callable[[Sequence[Any]], bytes
     return row
 
 
-def columns_of(outputs: Sequence[Spelled], formats: Sequence[int] = ()) -> Columns:
+def columns_of(outputs: Sequence[Spelled], formats: Sequence[int] = (), digits_vary: bool = False) -> Columns:
+    """`digits_vary`: values that are not known yet decide how many digits numerics have, so nothing is told of them."""
     found = [column_type(one) for one in outputs]
     return Columns(
         tuple(one.name for one in outputs),
         tuple(type_ for type_, _ in found),
-        tuple(modifier for _, modifier in found),
+        tuple(-1 if digits_vary else modifier for _, modifier in found),
         spread(formats, len(outputs), "result formats", "query has {} columns"),
     )
 

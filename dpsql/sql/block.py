@@ -24,7 +24,8 @@ from dpsql.sql.errorbars import Bars, NoBars, propagate
 from dpsql.sql.group_bounds import UnitParts, has_group_bounds, refuse_sets
 from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
-from dpsql.sql.outputs import Output, folded, integer_division, is_all, output_name, type_of
+from dpsql.sql.output_names import output_name
+from dpsql.sql.outputs import Output, folded, integer_division, is_all, type_of
 from dpsql.sql.ranges import DeclaredEnds
 from dpsql.sql.references import SET_KEY, References
 from dpsql.sql.sandboxed import check_function

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.sql.blocks import Block
-from dpsql.sql.outputs import Output, element_type, integer_division, output_name, type_of
+from dpsql.sql.output_names import output_name
+from dpsql.sql.outputs import Output, element_type, integer_division, type_of
 
 
 def same_outputs(left: tuple[Output, ...] | None, right: tuple[Output, ...] | None) -> tuple[Output, ...] | None:

@@ -64,6 +64,7 @@ class Step(Enum):
     """What a transaction's command does."""
 
     BEGIN = "BEGIN"
+    START = "START TRANSACTION"
     COMMIT = "COMMIT"
     ROLLBACK = "ROLLBACK"
     SAVEPOINT = "SAVEPOINT"
@@ -73,13 +74,24 @@ class Step(Enum):
 
 @dataclass(frozen=True)
 class TransactionCommand:
+    """`modes` are settings that hold until the transaction ends."""
+
     step: Step
     savepoint: str | None = None
+    modes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class ModesCommand:
+    """SET TRANSACTION …, or SET SESSION CHARACTERISTICS AS TRANSACTION …: modes of this one, or of all that follow."""
+
+    modes: tuple[tuple[str, str], ...]
+    session: bool
 
 
 @dataclass(frozen=True)
 class NothingCommand:
-    """Accepted because there is nothing to do: modes of transactions, plans, cursors and channels that never were."""
+    """Accepted because there is nothing to do: plans, cursors and channels that never were."""
 
     tag: str
 
@@ -97,6 +109,7 @@ Command = (
     | DescribeCommand
     | DescribeQueryCommand
     | TransactionCommand
+    | ModesCommand
     | NothingCommand
     | DiscardCommand
     | HeldCommand
@@ -233,9 +246,9 @@ def _set(words: list[Token], first: Span) -> Command:
     """SET name = value, SET name TO value, and the forms that PostgreSQL has words for."""
     texts = [word.text.lower() for word in words]
     if texts[:1] == ["transaction"] and _are_modes(texts[1:]):
-        return NothingCommand("SET")
+        return ModesCommand(_modes(texts[1:]), session=False)
     if texts[:4] == ["session", "characteristics", "as", "transaction"] and _are_modes(texts[4:]):
-        return NothingCommand("SET")
+        return ModesCommand(_modes(texts[4:]), session=True)
     local = texts[:1] == ["local"]
     if local or texts[:1] == ["session"]:
         words, texts = words[1:], texts[1:]
@@ -253,6 +266,19 @@ def _set(words: list[Token], first: Span) -> Command:
 
 def _are_modes(texts: list[str]) -> bool:
     return bool(texts) and all(text in _MODES for text in texts)
+
+
+def _modes(texts: list[str]) -> tuple[tuple[str, str], ...]:
+    """The settings that they are.
+
+    >>> _modes("isolation level repeatable read , read only".split())
+    (('transaction_isolation', 'repeatable read'), ('transaction_read_only', 'on'))
+    """
+    written = " ".join(texts)
+    level = re.search(r"isolation level (serializable|repeatable read|read (?:un)?committed)", written)
+    access = re.search(r"(?<!repeatable )\bread (only|write)", written)
+    levels = (("transaction_isolation", level[1]),) if level else ()
+    return levels + ((("transaction_read_only", "on" if access[1] == "only" else "off"),) if access else ())
 
 
 def _or_default(words: list[Token], value: str | None = None) -> str | None:
@@ -281,7 +307,7 @@ def _transaction(first: str, words: list[Token]) -> Command:
     elif first == "start":
         raise InvalidSyntax("START takes TRANSACTION", hint="For example: START TRANSACTION or BEGIN.")
     if first in ("begin", "start") and (not texts or _are_modes(texts)):
-        return TransactionCommand(Step.BEGIN)
+        return TransactionCommand(Step.BEGIN if first == "begin" else Step.START, None, _modes(texts))
     if first in ("savepoint", "release"):
         named = words[1:] if texts[:1] == ["savepoint"] and first == "release" else words
         return TransactionCommand(Step.SAVEPOINT if first == "savepoint" else Step.RELEASE, _dotted(named))

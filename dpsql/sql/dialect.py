@@ -25,7 +25,7 @@ WRITTEN = "written"
 """The note in which a function keeps its name as it was written."""
 
 
-def _whole(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _whole(name: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function with a syntax of its own: it holds all lists that it has read, and its parenthesis is closed."""
 
     def parse_whole(parser: Any) -> Any:
@@ -34,6 +34,8 @@ def _whole(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         items = [item for _, some in parser.lists[known:] for item in some]
         if isinstance(call, exp.Expr) and left_out(call, items):
             parser.raise_error(TOO_MANY)
+        if name == "DATE_PART" and isinstance(call, exp.Expr):
+            call.meta[WRITTEN] = "date_part"
         if not parser._match(TokenType.R_PAREN, advance=False):
             parser.raise_error("Expecting )")
         return parser.validate_expression(call) if isinstance(call, exp.Func) else call
@@ -70,7 +72,7 @@ class Reader(Postgres):
         """Nothing that is written in a call is left out: see `arguments`."""
 
         FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL)} | FUNCTIONS
-        FUNCTION_PARSERS = {name: _whole(parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
+        FUNCTION_PARSERS = {name: _whole(name, parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
 
         def reset(self) -> None:
             super().reset()

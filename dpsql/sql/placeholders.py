@@ -64,8 +64,10 @@ def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) ->
 def _placeholder(given: Type | None, found: Placeholder | None) -> Placeholder:
     if given is None:
         return found or Placeholder(TEXT, sample_of(TEXT))
-    same = found is not None and _alike(found.type, given)
-    return Placeholder(given, found.sample if found is not None and same else sample_of(given))
+    if found is None or not _alike(found.type, given):
+        return Placeholder(given, sample_of(given))
+    whole = type(found.sample) is int
+    return Placeholder(given, found.sample if given.is_integer or not whole else Decimal(f"{found.sample}.5"))
 
 
 def _alike(one: Type, other: Type) -> bool:

@@ -6,6 +6,7 @@ from sqlglot import ErrorLevel, exp
 
 from dpsql.errors import Unsupported
 from dpsql.sql.growing import with_limits
+from dpsql.sql.meanings import with_postgres_meanings
 from dpsql.sql.number_formats import with_number_formats
 from dpsql.sql.sandboxed import UNWRITABLE
 
@@ -16,6 +17,7 @@ def render_post(post: exp.Query) -> str:
         series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
     with_limits(post)
     with_number_formats(post)
+    with_postgres_meanings(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
     except UNWRITABLE:

@@ -49,7 +49,14 @@ def test_a_timeout_is_milliseconds() -> None:
 
 def test_every_default_is_one_of_the_values() -> None:
     for variable in VARIABLES.values():
-        assert variable.allowed is None or variable.allowed[variable.default.lower()] == variable.default
+        default = Variables().show(variable.name)
+        assert variable.allowed is None or variable.allowed[default.lower()] == default
+
+
+def test_transactions_are_as_the_default_says_unless_they_say_otherwise() -> None:
+    defaults = Variables().set("default_transaction_isolation", "serializable")
+    assert defaults.show("transaction_isolation") == "serializable"
+    assert defaults.set("transaction_isolation", "repeatable read").show("transaction_isolation") == "repeatable read"
 
 
 def test_names_fold_and_others_are_unknown() -> None:

@@ -1,0 +1,81 @@
+"""Post-processing means what PostgreSQL means, where DuckDB reads the same text otherwise."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from dpsql.errors import Unsupported
+from dpsql.post import sandbox
+from dpsql.sql.parse import parse
+from dpsql.sql.post import render_post
+
+
+def value(written: str, source: str = "") -> Any:
+    ((found,),) = sandbox.run(render_post(parse(f"SELECT {written} {source}")), (), 10).rows
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "due"),
+    [
+        ("to_char(DATE '2024-02-09', 'Mon DD, YYYY')", "Feb 09, 2024"),
+        ("to_char(DATE '2024-02-09', 'Day|FMDay|FMDD')", "Friday   |Friday|9"),
+        ("to_char(TIMESTAMP '2024-02-09 13:04:05', 'HH12:MI am')", "01:04 pm"),
+        ("to_char(DATE '2024-02-09', 'YYYY-\"Q\"Q')", "2024-Q1"),
+        ("to_char(min(d), 'YYYY') || max(d)::text", "20242024-01-02"),
+        ("to_date('09.02.2024', 'DD.MM.YYYY')::text", "2024-02-09"),
+        ("to_timestamp('09.02.2024', 'DD.MM.YYYY')::text", "2024-02-09 00:00:00+00"),
+        ("'a_c' LIKE 'a\\_c'", True), ("'abc' LIKE 'a\\_c'", False), ("'50%' ILIKE '50\\%'", True),
+        ("'abc' NOT LIKE 'a\\_c'", True), ("s LIKE p", True), ("'a!_' LIKE 'a!_' ESCAPE '!'", False),
+        ("format('%s of %s: 100%%', 'a', 2)", "a of 2: 100%"), ("format('%s|', NULL)", "|"),
+        ("format('{} of {}', 'a', 2)", "a of 2"),
+        ("'off'::boolean", False), ("'YES'::boolean", True), ("'t'::boolean", True),
+        ("'abc'::varchar(2)", "ab"), ("12345::varchar(3)", "123"), ("'abc'::varchar", "abc"),
+        ("octet_length('ä')", 2), ("every(n > 0)", True), ("every(n > 1)", False),
+        ("width_bucket(5, 0, 10, 5)", 3), ("width_bucket(-1, 0, 10, 5)", 0), ("width_bucket(10, 0, 10, 5)", 6),
+        ("width_bucket(NULL::integer, 0, 10, 5)", None), ("width_bucket(3.5, 3, 5, 4)", 2),
+    ],
+)  # fmt: skip
+def test_texts_and_times(written: str, due: Any) -> None:
+    needs = any(word in written for word in ("(d)", "n >", "s LIKE"))
+    rows = "(VALUES (DATE '2024-01-01', 1, '_x', '\\_%'), (DATE '2024-01-02', 2, '_x', '\\_%')) AS t(d, n, s, p)"
+    one = "" if not needs else f"FROM {rows}" + (" LIMIT 1" if "s LIKE" in written else "")
+    assert value(written, one) == due
+
+
+@pytest.mark.parametrize(
+    ("written", "due"),
+    [
+        ("1::numeric", "1"), ("1.10::numeric", "1.10"), ("-1.10::numeric", "-1.10"), ("'2.50'::numeric", "2.50"),
+        ("'-0.000000001'::numeric", "-1E-9"), ("12345678901234567890.123456789::numeric",
+        "12345678901234567890.123456789"), ("(2.50)::numeric * 2", "5.00"),
+        ("round(2.675::float8::numeric, 2)", "2.68"),
+        ("round((10 / 3.0)::numeric, 4)", "3.3333"), ("round(avg(n)::numeric, 2)", "1.50"), ("count(n)::numeric", "2"),
+        ("sum(n)::numeric(10, 1)", "3.0"),
+    ],
+)  # fmt: skip
+def test_numeric_has_the_digits_of_its_value(written: str, due: str) -> None:
+    found = value(written, "FROM (VALUES (1), (2)) AS t(n)" if "n)" in written else "")
+    assert (type(found), str(found)) == (Decimal, due)
+
+
+def test_a_double_stays_one_where_nothing_rounds_it() -> None:
+    assert value("(1 / 3.0::float8)::numeric") == 1 / 3
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["to_char(DATE '2024-01-01', 'YYYY TZ')", "to_date('x', 'Day')", "format('%I', 'a')", "to_char(now(), 'a' || 'b')"],
+)
+def test_what_cannot_be_said_here_is_refused(written: str) -> None:
+    with pytest.raises(Unsupported):
+        render_post(parse(f"SELECT {written}"))
+
+
+def test_writing_twice_is_writing_once() -> None:
+    tree = parse("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x) FROM t")
+    once = render_post(tree)
+    assert render_post(tree) == once
