@@ -19,7 +19,7 @@ from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, compile_query
 from dpsql.dataset import Dataset
 from dpsql.derivation import Told, tell
-from dpsql.errors import OperationalError
+from dpsql.errors import OperationalError, QueryCanceled
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.ledger.base import Claim
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
@@ -102,6 +102,8 @@ class Queries:
         try:
             with pointing_into(sql):
                 return self._asked(sql, parameters)
+        except QueryCanceled:  # it says already what became of the run
+            raise
         except OperationalError:
             self.dataset.runs.check(self.buyer.ticket)
             raise
