@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,7 +18,7 @@ from dpsql.dataset import Dataset
 from dpsql.derivation import Told, asked_for
 from dpsql.errors import BudgetExceeded, Error
 from dpsql.figures import Charge
-from dpsql.ledger.base import Account, Asked, Claim, Receipt, Statement
+from dpsql.ledger.base import Account, Asked, Balance, Claim, Receipt, Statement
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.post.tables import released_tables
@@ -47,6 +48,7 @@ class Buyer:
     clock: Callable[[], dt.datetime]
     timeout: float
     ticket: Ticket
+    balance: Balance | None = None  # as the statement left it, where it was served and so nothing was charged
     _charges: list[Charging] = field(default_factory=list)
 
     @property
@@ -66,11 +68,18 @@ class Buyer:
 
     def served(self, compiled: Compiled) -> tuple[Claim, ...] | None:
         """What the account has paid for and is stored, if that is all that the statement needs."""
+        self.balance = None
         if not compiled.steps:
             return ()
-        self.dataset.check_current()
-        self.dataset.runs.check(self.ticket)
-        return self.dataset.ledger.served(self.account, self.asked(compiled), self.clock())
+        ledger = self.dataset.ledger
+        with ledger.reading():
+            self.dataset.check_current()
+            self.dataset.runs.check(self.ticket)
+            served = ledger.served(self.account, self.asked(compiled), self.clock())
+            if served is not None:
+                with suppress(Error):  # the answer is there, whatever is wrong with the figures
+                    self.balance = ledger.balance(self.account)
+            return served
 
     def buy(
         self, compiled: Compiled, told: Told, public: list[ReleasedTable], served: tuple[Claim, ...] | None

@@ -248,9 +248,9 @@ class Session:
         return (*self._state.now.variables.items(), ("session_authorization", own), ("role", self._state.now.role))
 
     def left_text(self) -> str | None:
-        """Of the budget, for people; None where the ledger cannot tell it now."""
+        """Of the budget, after the last statement, for people; None where the ledger cannot tell it now."""
         try:
-            return self.budget().left_text
+            return (self._buyer.balance or self.budget()).left_text
         except Error:
             return None
 

@@ -8,6 +8,7 @@ transaction; one that others have paid for, to those of them who have not.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -272,6 +273,10 @@ class Ledger(Protocol):
     @property
     def identity(self) -> Hashable:
         """Equal where two are one: the same releases under the same numbers."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What the thread reads within is one snapshot, in one transaction; it must write nothing."""
         ...
 
     def purchase(

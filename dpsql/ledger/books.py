@@ -6,8 +6,9 @@ Law: what is charged is durable before `purchase` returns, and what is delivered
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -67,6 +68,8 @@ class Books:
     dataset_failures: int = FAILURES * ACCOUNTS_WORTH
     entropy: Callable[[int], bytes] = os.urandom
     grid: int = 0  # microseconds: the owner's min_latency
+    _reading: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _balances: dict[str, tuple[Hashable, Balance]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -75,6 +78,27 @@ class Books:
     @property
     def identity(self) -> Hashable:
         return self.database.identity
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What this thread reads within is one snapshot, in one transaction. Nothing can be written meanwhile."""
+        with self.database.read() as db:
+            self._reading.db = db
+            try:
+                yield
+            finally:
+                self._reading.db = None
+
+    def _read(self) -> AbstractContextManager[Transaction]:
+        db: Transaction | None = getattr(self._reading, "db", None)
+        return self.database.read() if db is None else nullcontext(db)
+
+    def _write(self) -> AbstractContextManager[Transaction]:
+        if getattr(self._reading, "db", None) is not None:
+            raise InternalError("the ledger is read, and would be written")
+        return self.database.write()
 
     # --- charges -----------------------------------------------------------------------------------------------------
 
@@ -90,7 +114,7 @@ class Books:
         durable transaction, before any run; so each is a filter of everything that follows, in the order
         of the charges (SOUNDNESS 7, 9). Each account pays for a release once.
         """
-        with self.database.write() as db:
+        with self._write() as db:
             self._require_allowed(db, account, now)
             bought = self._buy(db, self._payers(account), asked, statement, now)
             admit(bought)
@@ -101,7 +125,7 @@ class Books:
 
         Nothing is charged, and no lock is taken: most questions of a dashboard end here.
         """
-        with self.database.read() as db:
+        with self._read() as db:
             self._require_allowed(db, account, now)
             own = matching.own(db, account.name, asked, leases.hidden(db, self.grid))
             if own is None or not all(found.stored for found in own.values()):
@@ -200,7 +224,7 @@ class Books:
         """What a statement would cost the account. Free, and asks nothing of others (`base.Quote`)."""
         quotes: dict[int, Quote] = {}
         found: dict[int, answers.Found] = {}
-        with self.database.read() as db:
+        with self._read() as db:
             hidden = leases.hidden(db, self.grid)
             whole = matching.own(db, account.name, asked, hidden) or {}
             for place in matching.in_order(asked):
@@ -215,38 +239,38 @@ class Books:
 
     def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
         """The stored releases about these rows that the account has paid for, the latest first."""
-        with self.database.read() as db:
+        with self._read() as db:
             return answers.own_stored(db, account.name, rows, version, leases.hidden(db, self.grid)) if rows else ()
 
     def bind_holes(self, release: int, holes: bytes) -> bytes:
         """Bind a release's holes unless they are bound; the values that now hold, for the run to use."""
-        with self.database.write() as db:
+        with self._write() as db:
             answers.bind_holes(db, release, holes)
-        with self.database.read() as db:
+        with self._read() as db:
             return answers.read_holes(db, release)
 
     def stored(self, release: int) -> bytes | None:
         """The body of a release that has one."""
-        with self.database.read() as db:
+        with self._read() as db:
             return answers.read_body(db, release)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> Running:
         """Let `holder` run the release for so long, unless it is run or stored: the run that now holds (`leases`)."""
-        with self.database.write() as db:
+        with self._write() as db:
             return leases.begin(db, release, holder, seconds)
 
     def run_of(self, release: int) -> Running | None:
-        with self.database.read() as db:
+        with self._read() as db:
             return leases.read(db, release)
 
     def keep_run(self, release: int, holder: str, seconds: float) -> None:
         """The run goes on: let it have so much more time from now."""
-        with self.database.write() as db:
+        with self._write() as db:
             leases.keep(db, release, holder, seconds)
 
     def end_run(self, release: int, holder: str) -> None:
         """The run has ended, and nothing was stored."""
-        with self.database.write() as db:
+        with self._write() as db:
             leases.end(db, release, holder)
 
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
@@ -256,71 +280,77 @@ class Books:
 
         Privacy: of two runs of one charge, only the first body is ever delivered (SOUNDNESS 9, T3).
         """
-        with self.database.write() as db:
+        with self._write() as db:
             answers.store(db, release, body, errors)
             leases.end(db, release)
-        with self.database.read() as db:
+        with self._read() as db:
             return answers.read_stored(db, release)
 
     def answers(self) -> tuple[Stored, ...]:
         """For the owner: all releases, oldest first."""
-        with self.database.read() as db:
+        with self._read() as db:
             return listing.releases(db, self.dataset.name)
 
     def drop_answers(self, before: datetime) -> int:
         """The owner's retention: bodies charged before a time are dropped; how many."""
-        with self.database.write() as db:
+        with self._write() as db:
             return answers.drop(db, before.astimezone(UTC))
 
     # --- failures ----------------------------------------------------------------------------------------------------
 
     def failed(self, account: Account, release: int) -> None:
         """Count a failure of the engine after a charge, against the account and the dataset (`failures`)."""
-        with self.database.write() as db:
+        with self._write() as db:
             if answers.unpaid(db, release, [account.name]):
                 raise InternalError(f'"{account.name}" has not paid for release {release}')
             failures.add(db, {account.name, self.dataset.name})
 
     def failures_of(self, account: Account, *, parent: bool = False) -> Failures:
         """For the owner. As a `parent`, the dataset is suspended by its analysts' failures, of which it bears more."""
-        with self.database.read() as db:
+        with self._read() as db:
             counted = failures.count(db, account.name)
         return Failures(counted, self.dataset_failures if parent else self.failures)
 
     def resume(self, account: Account) -> None:
         """The owner lets the account go on, with its failures forgotten."""
-        with self.database.write() as db:
+        with self._write() as db:
             failures.forget(db, account.name)
 
     # --- accounts ----------------------------------------------------------------------------------------------------
 
     def balance(self, account: Account) -> Balance:
-        """The account's own figures."""
-        with self.database.read() as db:
-            head = chain.read_head(db, self.database.id, account.name)
-            account = self._keeper(db, datetime.now(UTC), "").in_force(account, head)
+        """The account's own figures. They are worked out again when the end of its chain has changed."""
+        with self._read() as db:
+            end = chain.read_end(db, account.name)
+            key, known = self._balances.get(account.name, (None, None))
+            if known is not None and key == (account, end):
+                return known
+            head = chain.head_of(end, self.database.id, account.name)
+            in_force = self._keeper(db, datetime.now(UTC), "").in_force(account, head)
             charges = one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind = 'charge'", account.name)
         assert charges is not None
-        return balance_of(account, head.spent, charges[0])
+        balance = balance_of(in_force, head.spent, charges[0])
+        self._balances[account.name] = (account, end), balance
+        return balance
 
     def recorded(self, account: Account) -> Terms | None:
         """The terms that were recorded last; None where the account has no entry."""
-        with self.database.read() as db:
+        with self._read() as db:
             return chain.read_head(db, self.database.id, account.name).terms
 
     def accounts(self) -> tuple[str, ...]:
         """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""
-        with self.database.read() as db:
+        with self._read() as db:
             return chain.accounts(db)
 
     def entries(self, account: str) -> tuple[Entry, ...]:
         """An account's own chain, oldest first."""
-        with self.database.read() as db:
+        with self._read() as db:
             return tuple(chain.read_entries(db, account))
 
     def verify(self) -> tuple[Finding, ...]:
         """What in the entries, payments, sums or chains was altered: nothing, if nothing is returned."""
-        with self.database.read() as db:
+        with self._read() as db:
             return tuple(verify(db, self.database.id, self.dataset.name))
 
     def adopt(self, now: datetime, schema: str) -> None:
@@ -330,7 +360,7 @@ class Books:
         recorded stands, and the account itself is refused when it is to be charged: that is the owner's act, `grant`.
         """
         everyone = self._everyone()
-        with self.database.read() as db:
+        with self._read() as db:
             heads = [chain.read_head(db, self.database.id, account.name) for account in everyone]
         if all(head.terms == account.terms for head, account in zip(heads, everyone, strict=True)):
             return
@@ -340,7 +370,7 @@ class Books:
 
     def grant(self, account: Account, now: datetime, schema: str) -> Entry | None:
         """The owner's act: the account's terms as the schema has them, whatever they were. None: they were the same."""
-        with self.database.write() as db:
+        with self._write() as db:
             return self._keeper(db, now, schema).granted(account)
 
     def _everyone(self) -> tuple[Account, ...]:
@@ -356,11 +386,11 @@ class Books:
 
         Two processes that open a new dataset at once so agree on version 1; compare `current_version` after.
         """
-        with self.database.write() as db:
+        with self._write() as db:
             return versions.register(db, identity, facts, after, at)
 
     def current_version(self) -> Version | None:
-        with self.database.read() as db:
+        with self._read() as db:
             return versions.current(db)
 
     def close(self) -> None:

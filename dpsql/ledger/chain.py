@@ -139,8 +139,20 @@ def accounts(db: Transaction) -> tuple[str, ...]:
 
 def read_head(db: Transaction, ledger: str, account: str) -> Head:
     """The end of the chain, after checking that the account's row and the last entry agree."""
+    return head_of(read_end(db, account), ledger, account)
+
+
+End = tuple[Row | None, Row | None]
+"""The account's row and its last entry, as they stand."""
+
+
+def read_end(db: Transaction, account: str) -> End:
     row = one(db, "SELECT entries, head FROM account WHERE name = ?", account)
-    last = one(db, "SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", account)
+    return row, one(db, "SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", account)
+
+
+def head_of(end: End, ledger: str, account: str) -> Head:
+    row, last = end
     if last is None:
         if row is not None and row != (0, genesis(ledger, account)):
             raise broken(account)

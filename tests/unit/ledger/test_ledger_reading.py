@@ -1,0 +1,128 @@
+"""What a statement reads is one snapshot, in one transaction; and figures that are remembered are those that stand."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+
+from dpsql.errors import IntegrityError, InternalError
+from dpsql.ledger.base import Account, Asked, Binding, Statement
+from dpsql.ledger.books import Books
+from dpsql.ledger.database import Transaction
+from dpsql.privacy.loss import Loss
+from tests.support.ledgers import Shelf
+
+BINDING = Binding("patients.patient_id", "add_remove", 1)
+DATASET = Account("dataset", Fraction(8), Fraction(1, 10**7))
+ANA = Account("ana", Fraction(1), Fraction(1, 10**8))
+LOSS = Loss(Fraction(1, 10), Fraction(1, 200), Fraction(0))
+NOW = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def ledger(shelf: Shelf) -> Books:
+    opened = shelf.open(BINDING, DATASET)
+    opened.register_version("files", "facts")
+    return opened
+
+
+def charge(ledger: Books, plan: str) -> int:
+    (claim,) = ledger.purchase(ANA, [Asked(plan, 1, LOSS, (Fraction(10),))], Statement("SELECT"), NOW)
+    return claim.release
+
+
+class Counting:
+    """The ledger's database, and how many transactions it began."""
+
+    def __init__(self, ledger: Books) -> None:
+        self._inner, self.began = ledger.database, 0
+        self.id = ledger.database.id
+        self.identity = ledger.database.identity
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        self.began += 1
+        return self._inner.read()
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        self.began += 1
+        return self._inner.write()
+
+    def close(self) -> None:
+        pass
+
+
+def counted(ledger: Books) -> tuple[Books, Counting]:
+    counting = Counting(ledger)
+    return Books(counting, ledger.binding, ledger.dataset, ledger.others), counting
+
+
+def test_what_is_read_together_is_one_transaction(ledger: Books) -> None:
+    release = charge(ledger, "p")
+    ledger.store(release, b"rows")
+    books, counting = counted(ledger)
+    with books.reading():
+        version, balance = books.current_version(), books.balance(ANA)
+        served = books.served(ANA, [Asked("p", 1, LOSS, (Fraction(10),))], NOW)
+    assert counting.began == 1
+    assert version is not None and version.number == 1 and balance.charges == 1
+    assert served is not None and served[0].body == b"rows"
+    books.balance(ANA)
+    assert counting.began == 2, "and behind it each is its own again"
+
+
+def test_nothing_is_written_while_it_is_read(ledger: Books) -> None:
+    release = charge(ledger, "p")
+    with pytest.raises(InternalError, match="the ledger is read"), ledger.reading():
+        ledger.store(release, b"rows")
+    assert ledger.stored(release) is None
+    ledger.store(release, b"rows")
+    assert ledger.stored(release) == b"rows"
+
+
+def test_a_thread_reads_its_own_snapshot(ledger: Books) -> None:
+    books, counting = counted(ledger)
+    with books.reading():
+        other = threading.Thread(target=books.balance, args=(ANA,))
+        other.start()
+        other.join()
+    assert counting.began == 2
+
+
+def test_an_error_ends_the_snapshot(ledger: Books) -> None:
+    with pytest.raises(ZeroDivisionError), ledger.reading():
+        raise ZeroDivisionError
+    charge(ledger, "p")
+    assert ledger.balance(ANA).charges == 1
+
+
+def test_figures_follow_every_charge_whoever_makes_it(shelf: Shelf, ledger: Books) -> None:
+    other = shelf.open(BINDING, DATASET)
+    assert ledger.balance(ANA).charges == 0
+    for number in range(1, 4):
+        charge(other, f"plan {number}")
+        balance = ledger.balance(ANA)
+        assert balance == ledger.balance(ANA) == shelf.open(BINDING, DATASET).balance(ANA)
+        assert (balance.charges, balance.pure_epsilon) == (number, number * LOSS.epsilon if LOSS.epsilon else None)
+
+
+def test_figures_are_those_of_the_terms_that_are_asked_with(ledger: Books) -> None:
+    charge(ledger, "p")
+    less = Account("ana", Fraction(1, 2), Fraction(1, 10**8))
+    assert ledger.balance(ANA).epsilon == 1
+    assert ledger.balance(less).epsilon == Fraction(1, 2)
+    assert ledger.balance(ANA).epsilon == 1
+
+
+@pytest.mark.parametrize(
+    "edit", ["UPDATE account SET entries = entries - 1", "UPDATE entry SET content = replace(content, '1/10', '1/20')"]
+)
+def test_an_altered_end_is_seen_also_by_who_has_read_it_before(shelf: Shelf, ledger: Books, edit: str) -> None:
+    charge(ledger, "p")
+    assert ledger.balance(ANA).charges == 1
+    shelf.tamper(edit)
+    with pytest.raises(IntegrityError, match="were altered"):
+        ledger.balance(ANA)
