@@ -168,7 +168,7 @@ SELECT kind, city, COUNT(*) FROM orders GROUP BY kind, city
 SELECT kind, COUNT(*) FROM orders WHERE qty > 3 GROUP BY kind
 SELECT kind, COUNT(amount) FROM orders GROUP BY kind
 SELECT UPPER(kind), COUNT(*) FROM orders GROUP BY 1
-SELECT DISTINCT kind FROM orders
+SELECT DISTINCT city FROM orders
 SELECT COUNT(*) FROM orders o JOIN people p ON o.uid = p.uid
 SELECT COUNT(*) FROM orders o LEFT JOIN people p ON o.uid = p.uid
 SELECT COUNT(*) FROM people p LEFT JOIN orders o ON o.uid = p.uid
