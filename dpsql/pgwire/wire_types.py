@@ -128,7 +128,7 @@ def spelled_type(spelling: str) -> WireType:
         element = spelled_type(inner[1])
         arrays = {one.element.oid: one for one in _ARRAYS if one.element is not None}
         return JSON_TYPE if element.element is not None or element is JSON_TYPE else arrays.get(element.oid, TEXT_TYPE)
-    if folded.startswith(("struct(", "map(", "union(", "row(")) or folded.endswith("]"):
+    if folded.startswith(("struct(", "tuple(", "map(", "union(", "row(")) or folded.endswith("]"):
         return JSON_TYPE
     known = parse_type(folded)
     if known is not None:
@@ -154,6 +154,8 @@ def cast_types(sql: str) -> dict[int, WireType]:
     {1: '_oid', 2: 'name'}
     >>> {number: wire.name for number, wire in cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
+    >>> cast_types("SELECT $1::timestamp with time zone, $2::time(3)")  # more words may follow, which the session reads
+    {}
     """
     if "::" not in sql:
         return {}
@@ -165,7 +167,7 @@ def cast_types(sql: str) -> dict[int, WireType]:
             named = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
             word = {"char": "bpchar", '"char"': "char"}.get("".join(named[:1]), "".join(named[:1]))
             name = f"_{word}" if named[1:3] == ["[", "]"] else word
-            if name in BY_NAME:
+            if name in BY_NAME and word not in ("timestamp", "time"):
                 found.setdefault(int(token.text[1:]), BY_NAME[name])
     return found
 

@@ -23,9 +23,25 @@ _STATES = (
     (re.compile(r"cannot contain aggregates|aggregate function calls cannot be nested"), "42803"),
     (re.compile(r"Window functions are not supported here"), "42P20"),
     (re.compile(r"ORDER term out of range|GROUP BY term out of range"), "42P10"),
-    (re.compile(r"No function matches|Could not choose a best candidate function"), "42883"),
-    (re.compile(r"Set operations can only apply"), "42601"),
+    (re.compile(r"Set operations can only apply|Subquery returns \d+ columns"), "42601"),
+    (re.compile(r"LIMIT/OFFSET cannot be negative"), "2201W"),
 )
+_CALL = re.compile(
+    r"No function matches the given name and argument types '(.+?)\((.*)\)'"
+    r'|Could not choose a best candidate function for the function call "(.+?)\((.*)\)"'
+)
+_TYPE = re.compile(r"Type with name (.+?) does not exist")
+_TEXT = re.compile(r"""Could not convert string ['"](?P<text>.*)['"] to (?P<type>[\w(),]+)""", re.DOTALL)
+_MOMENT = re.compile(
+    r'(?:invalid )?(?P<type>date|timestamp|time) field (?P<what>format|value out of range): "(?P<text>.*?)"'
+)
+_UNIT = re.compile(r'extract specifier "(.+?)" not recognized')
+_OUT_OF_RANGE = re.compile(r"out of range for the destination type (\w+)|^Overflow in \w+ of (\w+)")
+_SPELLED = {
+    "INT8": "smallint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean",
+    "INTEGER_LITERAL": "integer", "STRING_LITERAL": "unknown", "VARCHAR": "text", "DOUBLE": "double precision",
+    "FLOAT": "real", "TIMESTAMP": "timestamp without time zone", "HUGEINT": "numeric", '"NULL"': "unknown",
+}  # fmt: skip
 
 
 def read_failure(kind: str, text: str) -> Error:
@@ -54,6 +70,9 @@ def _unknown_name(message: str, detail: str | None) -> Error | None:
 
 
 def _wrong(kind: str, message: str, detail: str | None) -> Error:
+    known = _wrong_call(message, detail) or _wrong_value(message)
+    if known is not None:
+        return known
     for pattern, state in _STATES:
         if pattern.search(message):
             return ProgrammingError(f"post-processing failed: {message}", detail=detail, sqlstate=state)
@@ -68,5 +87,64 @@ def _wrong(kind: str, message: str, detail: str | None) -> Error:
             return DataError(told, detail=detail, sqlstate=state)
         case "InvalidInputException" if "More than one row" in message:
             return DataError(told, sqlstate="21000")
+        case "InvalidInputException" if "Could not parse string" in message:
+            return DataError(told, detail=detail, sqlstate="22007")
         case _:
             return DataError(told, detail=detail)
+
+
+def _wrong_call(message: str, detail: str | None) -> Error | None:
+    """A function, operator or type that there is not."""
+    if found := _TYPE.search(message):
+        return ProgrammingError(f'type "{found[1]}" does not exist', sqlstate="42704")
+    found = _CALL.search(message)
+    if found is None:
+        return None
+    name, given = found[1] or found[3], found[2] or found[4] or ""
+    types = [spelled(one) for one in re.split(r", (?![^(]*\))", given) if one]
+    hint = "You might need to add explicit type casts."
+    if not re.fullmatch(r"\w+", name):
+        shown = f" {_OPERATORS.get(name, name)} ".join(types if len(types) == 2 else ["", *types]).strip()
+        return UnknownFunction(f"operator does not exist: {shown}", detail=detail, hint=hint)
+    call = f"{name}({', '.join(types)})"
+    if found[3] is not None:
+        return UnknownFunction(f"function {call} is not unique", detail=detail, hint=hint, sqlstate="42725")
+    return UnknownFunction(f"function {call} does not exist", detail=detail, hint=hint)
+
+
+_OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
+
+
+def _wrong_value(message: str) -> Error | None:
+    """A text that is no value of a type, or a number that does not fit it."""
+    detail = f"{message}."
+    if found := _TEXT.search(message):
+        type_ = spelled(found["type"])
+        if type_ in _WHOLE and re.fullmatch(r"\s*[+-]?\d+\s*", found["text"]):
+            return DataError(f'value "{found["text"]}" is out of range for type {type_}', sqlstate="22003")
+        state = "22007" if type_ == "interval" else "22P02"
+        return DataError(f'invalid input syntax for type {type_}: "{found["text"]}"', detail=detail, sqlstate=state)
+    if found := _MOMENT.search(message):
+        if found["what"] == "format" or not re.search(r"\d", found["text"]):
+            words = f'invalid input syntax for type {found["type"]}: "{found["text"]}"'
+            return DataError(words, detail=detail, sqlstate="22007")
+        return DataError(f'date/time field value out of range: "{found["text"]}"', detail=detail, sqlstate="22008")
+    if found := _UNIT.search(message):
+        return DataError(f'unit "{found[1].lower()}" not recognized', sqlstate="22023")
+    if found := _OUT_OF_RANGE.search(message):
+        return DataError(f"{spelled(found[1] or found[2])} out of range", detail=detail, sqlstate="22003")
+    return None
+
+
+_WHOLE = frozenset({"smallint", "integer", "bigint"})
+
+
+def spelled(type_: str) -> str:
+    """A type of DuckDB's, as PostgreSQL calls it.
+
+    >>> spelled("VARCHAR"), spelled("DECIMAL(9,2)"), spelled("INTEGER_LITERAL[]"), spelled("DATE")
+    ('text', 'numeric', 'integer[]', 'date')
+    """
+    if type_.endswith("[]"):
+        return spelled(type_[:-2]) + "[]"
+    return "numeric" if type_.startswith("DECIMAL") else _SPELLED.get(type_, type_.lower())

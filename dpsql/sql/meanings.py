@@ -22,7 +22,8 @@ from dpsql.sql.dialect import span_of
 from dpsql.sql.numerics import plain_numeric
 from dpsql.sql.spellings import FORMAT
 
-_NAMES = {"every": "bool_and", "octet_length": "strlen"}
+_NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_group_array",
+          "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object"}  # fmt: skip
 """Functions that DuckDB has by another name."""
 _TRUTHS = {word[:length]: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off")
            for length in range(1 + (word[0] == "o"), len(word) + 1)} | {"1": True, "0": False}  # fmt: skip
@@ -155,6 +156,7 @@ _WRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Format: _format,
+    exp.JSONArrayAgg: lambda node: _call("json_group_array", node.this.copy()),
     exp.Anonymous: _call_by_name,
     exp.Cast: _cast,
     exp.WidthBucket: _width_bucket,
