@@ -49,6 +49,7 @@ from dpsql.sql.commands import (
     DescribeQueryCommand,
     DiscardCommand,
     ExplainCommand,
+    ModesCommand,
     NothingCommand,
     ResetCommand,
     SetCommand,
@@ -191,8 +192,10 @@ class Session:
         match command:
             case None:
                 return self._queries.ask(sql, parameters)
-            case SetCommand() | ResetCommand() | TransactionCommand() | DiscardCommand() | NothingCommand():
+            case SetCommand() | ResetCommand() | DiscardCommand() | NothingCommand():
                 raise InternalError("a command that changes settings asks nothing")
+            case TransactionCommand() | ModesCommand():
+                raise InternalError("a command of transactions asks nothing")
             case ShowCommand(name, json=True):
                 return json_answer(name, self._shows(name), "SHOW")
             case ShowCommand(name):

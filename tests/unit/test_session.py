@@ -582,7 +582,8 @@ def test_a_view_reads_the_time_anew_too(world: World) -> None:
 @pytest.mark.parametrize(
     ("sql", "tag"),
     [
-        ("BEGIN", "BEGIN"), ("start transaction read only;", "BEGIN"), ("COMMIT", "COMMIT"), ("END", "COMMIT"),
+        ("BEGIN", "BEGIN"), ("start transaction read only;", "START TRANSACTION"), ("COMMIT", "COMMIT"),
+        ("END", "COMMIT"),
         ("ROLLBACK", "ROLLBACK"), ("DISCARD ALL", "DISCARD ALL"), ("DEALLOCATE ALL", "DEALLOCATE ALL"),
         ("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET"),
         ("SET NAMES 'utf8'", "SET"), ("SET TIME ZONE 'UTC'", "SET"), ("SET search_path TO a, b", "SET"),
@@ -609,10 +610,30 @@ def test_settings_of_postgres_are_shown_again(world: World) -> None:
     world.session.execute("set DateStyle = iso, dmy")
     assert world.session.execute("SHOW application_name").rows == [("psql",)]
     assert world.session.execute("SHOW datestyle").rows == [("ISO, DMY",)]
-    assert world.session.execute("SHOW TRANSACTION ISOLATION LEVEL").rows == [("serializable",)]
+    assert world.session.execute("SHOW TRANSACTION ISOLATION LEVEL").rows == [("read committed",)]
     assert world.session.execute("SHOW SESSION AUTHORIZATION").rows == [("dataset",)]
     world.session.execute("DISCARD ALL")
     assert world.session.execute("SHOW application_name").rows == [("",)]
+
+
+def test_modes_of_transactions_are_told_as_they_were_asked_for(world: World) -> None:
+    def level() -> str:
+        return str(world.session.execute("SHOW transaction_isolation").rows[0][0])
+
+    world.session.execute("BEGIN ISOLATION LEVEL SERIALIZABLE, READ WRITE")
+    assert level() == "serializable" and world.session.execute("SHOW transaction_read_only").rows == [("off",)]
+    world.session.execute("COMMIT")
+    assert level() == "read committed" and world.session.execute("SHOW transaction_read_only").rows == [("on",)]
+    world.session.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    assert level() == "repeatable read"
+    world.session.execute("START TRANSACTION")
+    world.session.execute("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+    assert level() == "read uncommitted"
+    world.session.execute("ROLLBACK")
+    world.session.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")  # of no transaction
+    assert level() == "repeatable read"
+    world.session.execute("DISCARD ALL")
+    assert level() == "read committed"
 
 
 def test_describe_select_gives_names_and_types_for_free(world: World) -> None:
