@@ -176,13 +176,14 @@ class Conversation:
         if isinstance(command, DeallocateCommand):
             answer = self._deallocate(sql, command, ticket)
         else:
-            implicit = self._exchange.implicit
+            inside = self._exchange.status != "I"
             answer = self._exchange.execute(sql, parameters, wishes, ticket)
             if answer.command == "DISCARD ALL":
                 self._held.clear()
-            if implicit and answer.command in ("COMMIT", "ROLLBACK"):
-                told = self._notices.warning("there is no transaction in progress", "25P01")
-                return answer, told
+            if not inside and answer.command in ("COMMIT", "ROLLBACK"):
+                return answer, self._notices.warning("there is no transaction in progress", "25P01")
+            if inside and answer.command in ("BEGIN", "START TRANSACTION"):
+                return answer, self._notices.warning("there is already a transaction in progress", "25001")
         return answer, self._notices.of_answer(answer, self._session.charged)
 
     def _deallocate(self, sql: str, command: DeallocateCommand, ticket: Ticket) -> Answer:

@@ -38,6 +38,10 @@ STORIES = {
         Query("BEGIN; SELECT 1 AS a"), Query("SELECT 2 AS b"), Query("ROLLBACK"),
     ],
     "a transaction": [Query("BEGIN"), Query(ONE), Query("COMMIT")],
+    "a transaction that is there already, or not": [
+        Query("COMMIT"), Query("ROLLBACK"), Query("BEGIN"), Query("BEGIN"), Query("START TRANSACTION"), Query("END"),
+        Query("SELECT 1 AS a; COMMIT; ROLLBACK"), Query("BEGIN"), Query(WRONG), Query("COMMIT"), Query("COMMIT"),
+    ],
     "a failed transaction": [
         Query("BEGIN"), Query(WRONG), Query(ONE), Query("SET application_name = 'x'"), Query("COMMIT"), Query(ONE),
     ],
