@@ -69,8 +69,6 @@ def public_rows(connection: Any) -> Any:
     return [
         [tuple(row) for row in connection.execute(everything)],
         [tuple(row) for row in connection.execute(some)],
-        connection.execute(sa.select(sa.func.count()).select_from(wards).where(wards.c.ward == sa.bindparam("w")),
-                           {"w": None}).scalar(),
         connection.execute(sa.select(wards.c.ward).order_by(wards.c.ward).limit(1).offset(1)).scalar(),
         connection.execute(sa.text("SELECT beds FROM wards WHERE ward = :ward"), {"ward": "emergency"}).scalar_one(),
         tuple(connection.execute(sa.select(sa.literal("x"), sa.literal(1), sa.cast(5, sa.BigInteger))).one()),

@@ -17,6 +17,7 @@ import psycopg
 
 USER, PASSWORD = "ana", "correct horse: battery/staple"
 DATABASE = "hospital"
+OWNER = "owner"  # of all tables, as dpsql's catalog names who owns the data
 
 SCHEMA = Path(__file__).resolve().parents[2] / "corpus" / "catalog" / "hospital.yaml"
 
@@ -94,12 +95,13 @@ def fill_postgres(url: str, folder: Path) -> None:
     """The same rows in a database of its own, for a role that logs in by password only."""
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
-        db.execute(f"CREATE DATABASE {DATABASE} OWNER {USER}")
+        db.execute(f"CREATE ROLE {OWNER}")
+        db.execute(f"CREATE DATABASE {DATABASE} OWNER {OWNER}")
         host = "local all postgres trust\nlocal all all scram-sha-256\nhost all all all scram-sha-256\n"
         (folder / "data" / "pg_hba.conf").write_text(host)
         db.execute("SELECT pg_reload_conf()")
     with psycopg.connect(url, dbname=DATABASE, autocommit=True) as db:
-        db.execute(f"SET ROLE {USER}")
+        db.execute(f"SET ROLE {OWNER}")
         db.execute("SET TimeZone = 'UTC'")
-        for statement in (*TABLES, *ROWS, *COMMENTS, VIEW):
+        for statement in (*TABLES, *ROWS, *COMMENTS, VIEW, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {USER}"):
             db.execute(statement)

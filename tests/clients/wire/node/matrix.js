@@ -45,7 +45,7 @@ async function main() {
       + ' AND changed = $7 AND rounds = $8 AND code = $9 AND open = $10',
       [1, 20, '9007199254740993', 0.1, '1234.500', '1999-12-31', new Date('2024-06-01T12:00:00Z'), '07:30',
         '0d1f7d1c-5c6b-4f0e-9a53-6d1f4a1c2b3d', true]));
-    await part('odd text', () => ask(c, 'SELECT ward, length(ward) FROM wards WHERE ward = $1', [ODD]));
+    await part('odd text', () => ask(c, 'SELECT ward FROM wards WHERE ward = $1', [ODD]));
     await part('null', () => ask(c, 'SELECT count(*) FROM wards WHERE ward = $1', [null]));
     await part('wrong text', () => ask(c, 'SELECT count(*) FROM wards WHERE beds = $1', ['many']));
     await part('named statements', async () => {
@@ -94,7 +94,7 @@ async function main() {
       return [count, sum];
     });
     await part('large', async () => {
-      const found = (await ask(c, "SELECT i, 'row ' || i FROM generate_series(1, 100000) AS s(i)"))[1];
+      const found = (await ask(c, "SELECT i::int4, 'row ' || i FROM generate_series(1, 100000) AS s(i)"))[1];
       return [found.length, found[0], found[99999]];
     });
   });
