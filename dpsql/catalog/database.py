@@ -23,6 +23,7 @@ from dpsql.catalog.contents import is_of_session, schema_rows
 from dpsql.catalog.macros import MACROS
 from dpsql.catalog.rows import Row
 from dpsql.engines.duckdb import identifier, lock
+from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
 from dpsql.engines.watch import Watch
 from dpsql.errors import (
     DataError,
@@ -89,8 +90,11 @@ def run(schema: Schema, query: Query, timeout: float) -> CatalogRows:
     """Answer one statement; `schema` has the columns of its views. Numbers of objects that print as names do so."""
     with _cursor(schema, timeout) as cursor:
         result = cursor.execute(_single_select(query.sql))
-        columns = _columns(query, [str(type_) for _, type_, *_ in result.description or ()])
+        types = [str(type_) for _, type_, *_ in result.description or ()]
+        columns = _columns(query, types)
         found = result.fetchmany(MAX_ROWS + 1)
+        if holds_intervals(types):
+            found = from_parts(cursor.execute(parts_asked(query.sql, types)).fetchmany(MAX_ROWS + 1), types)
     if len(found) > MAX_ROWS:
         raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
     return CatalogRows(columns, _printed(schema, columns, found))
@@ -190,7 +194,7 @@ def _cursor(schema: Schema, timeout: float) -> Iterator[duckdb.DuckDBPyConnectio
         cursor.close()
 
 
-_COLUMN = re.compile(r'(?:Referenced column "([^"]+)" not found|Table "[^"]*" does not have a column named "([^"]+)")')
+_COLUMN = re.compile(r'(?:Referenced column "([^"]+)" (?:was )?not found|Table "[^"]*" does not have a column named "([^"]+)")')
 _SOURCE = re.compile(r'Referenced table "([^"]+)" not found')
 _MOMENT = re.compile(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ")
 

@@ -45,7 +45,7 @@ def _title(node: exp.Expr) -> tuple[str | None, int]:
     for kind, word in _WORDS:
         if isinstance(node, kind):
             return word, _STRONG
-    return ("bool", _WEAK) if isinstance(node, exp.Boolean) else (None, 0)
+    return ("interval", _WEAK) if isinstance(node, exp.Interval) else (None, 0)
 
 
 _WORDS: tuple[tuple[type[exp.Expr], str], ...] = (

@@ -81,6 +81,20 @@ def _pieces(node: exp.Expr) -> tuple[Piece, ...]:
         raise Unsupported(f'the format has an unknown part "{error}"', span=span_of(node)) from None
 
 
+_UNITS = {
+    "MON": "MONTH", "MONS": "MONTH", "YR": "YEAR", "YRS": "YEAR", "Y": "YEAR", "HR": "HOUR", "HRS": "HOUR",
+    "H": "HOUR", "MIN": "MINUTE", "MINS": "MINUTE", "M": "MINUTE", "SEC": "SECOND", "SECS": "SECOND", "S": "SECOND",
+    "D": "DAY", "W": "WEEK", "MSEC": "MILLISECOND", "MSECS": "MILLISECOND", "USEC": "MICROSECOND",
+}  # fmt: skip
+
+
+def _interval(node: exp.Expr) -> exp.Expr | None:
+    """Units that PostgreSQL has short words for."""
+    unit = node.args.get("unit")
+    word = _UNITS.get(unit.name.upper()) if isinstance(unit, exp.Var) else None
+    return exp.Interval(this=node.this.copy(), unit=exp.var(word)) if word is not None else None
+
+
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +170,7 @@ _WRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Format: _format,
+    exp.Interval: _interval,
     exp.JSONArrayAgg: lambda node: _call("json_group_array", node.this.copy()),
     exp.Anonymous: _call_by_name,
     exp.Cast: _cast,

@@ -32,6 +32,8 @@ def value(written: str, source: str = "") -> Any:
         ("'abc' NOT LIKE 'a\\_c'", True), ("s LIKE p", True), ("'a!_' LIKE 'a!_' ESCAPE '!'", False),
         ("format('%s of %s: 100%%', 'a', 2)", "a of 2: 100%"), ("format('%s|', NULL)", "|"),
         ("format('{} of {}', 'a', 2)", "a of 2"),
+        ("(INTERVAL '1 mon' + DATE '2024-01-31')::date::text", "2024-02-29"),
+        ("(TIMESTAMP '2024-01-01' + INTERVAL '3 hrs' - INTERVAL '5 mins')::text", "2024-01-01 02:55:00"),
         ("'off'::boolean", False), ("'YES'::boolean", True), ("'t'::boolean", True),
         ("'abc'::varchar(2)", "ab"), ("12345::varchar(3)", "123"), ("'abc'::varchar", "abc"),
         ("octet_length('ä')", 2), ("every(n > 0)", True), ("every(n > 1)", False),
