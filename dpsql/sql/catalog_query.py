@@ -30,9 +30,11 @@ from dpsql.sql.catalog_types import REG, annotate, cast_type, session_function
 from dpsql.sql.dialect import span_of
 from dpsql.sql.parameters import Parameter, bind
 from dpsql.sql.parse import check_depth, plain_spellings, tokenize
-from dpsql.types import parse_type
 
 _SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+CATALOG_TYPES = frozenset({*REG, "oid", "name", "xid", "cid", "tid", "int2vector", "oidvector", "aclitem", "char",
+                           "pg_node_tree"})  # fmt: skip
+"""Types that only the catalog has."""
 _WORDS = frozenset({*REG, "information_schema", "oid", "name", "array", "]"})
 _STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.TABLE)
 
@@ -174,7 +176,11 @@ def _calls_catalog(node: exp.Expr) -> bool:
         return node.name.lower() in MARKS
     if isinstance(node, exp.Cast):
         named = cast_type(node.args["to"])
-        return named.endswith("[]") or parse_type(named) is None
+        if named.endswith("[]") and node.this.is_string:  # '{a,b}'::text[], which DuckDB writes [a, b]
+            return True
+        to = node.args["to"].find(exp.DataType)
+        made = to is not None and any(one.args.get("kind") is not None for one in to.find_all(exp.DataType))
+        return made or named.removesuffix("[]") in CATALOG_TYPES  # the row of a table is a type too
     name = session_function(node)
     return name is not None and name in MARKS
 
