@@ -14,7 +14,7 @@ from support.talking import Real, say
 
 from dpsql.pgwire import client
 from dpsql.pgwire.conversation import Conversation
-from dpsql.pgwire.messages import Query
+from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Query, Sync
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "likeness.sql"
 DIFFERS = "-- differs: "
@@ -98,3 +98,23 @@ def test_a_difference_would_be_seen(conversation: Conversation, real: Real) -> N
         assert shown(real.say(Query(one))) != shown(say(conversation, Query(other)))
     say(conversation, Query("ROLLBACK"))
     real.say(Query("ROLLBACK"))
+
+
+NUMERIC = 1700
+DIGITS = [
+    ("SELECT $1 AS a", (NUMERIC,), b"2.50"), ("SELECT $1 AS a", (NUMERIC,), b"2.123456789012"),
+    ("SELECT $1::numeric AS a", (), b"2.50"), ("SELECT $1::numeric * 2 AS a", (), b"1.25"),
+    ("SELECT $1 + 1 AS a", (NUMERIC,), b"12345678901234567890.5"), ("SELECT abs($1) AS a", (NUMERIC,), b"-0.00001"),
+    ("SELECT coalesce($1, 0) AS a", (NUMERIC,), b"7.25"), ("SELECT $1::interval + interval '1 day' AS a", (), b"1 mon"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "types", "value"), DIGITS)
+@pytest.mark.parametrize("format_", [0, 1])
+def test_parameters_keep_their_digits(
+    sql: str, types: tuple[int, ...], value: bytes, format_: int, conversation: Conversation, real: Real
+) -> None:
+    """Also the type that is described before the value is known is the same, and promises no digits."""
+    asked = (Parse("", sql, types), Describe("S", ""), Bind("", "", (), (value,), (format_,)), Describe("P", ""),
+             Execute(""), Sync())  # fmt: skip
+    assert say(conversation, *asked) == real.say(*asked)
