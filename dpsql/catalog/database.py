@@ -194,7 +194,9 @@ def _cursor(schema: Schema, timeout: float) -> Iterator[duckdb.DuckDBPyConnectio
         cursor.close()
 
 
-_COLUMN = re.compile(r'(?:Referenced column "([^"]+)" (?:was )?not found|Table "[^"]*" does not have a column named "([^"]+)")')
+_COLUMN = re.compile(
+    r'Referenced column "([^"]+)" (?:was )?not found|Table "[^"]*" does not have a column named "([^"]+)"'
+)
 _SOURCE = re.compile(r'Referenced table "([^"]+)" not found')
 _MOMENT = re.compile(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ")
 
