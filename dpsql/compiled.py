@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from dpsql.calibrate import Calibrated, conversion
 from dpsql.derive.describe import Described
@@ -98,6 +99,24 @@ class TableStep:
 
 
 @dataclass(frozen=True)
+class Making:
+    """What a statement makes of its releases and public tables. It is looked up by it: its hash is worked out once."""
+
+    post_sql: str
+    reads: tuple[PublicStep, ...]
+    tables: tuple[TableStep, ...]
+    errors: tuple[ErrorBar | None, ...]
+    notices: tuple[str, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.post_sql, self.reads, self.tables, self.errors, self.notices))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True)
 class Compiled:
     statement: str
     reads: tuple[PublicStep, ...]
@@ -112,6 +131,10 @@ class Compiled:
     @property
     def loss(self) -> Loss:
         return total([step.loss for step in self.steps])
+
+    @cached_property
+    def making(self) -> Making:
+        return Making(self.post_sql, self.reads, self.tables, self.errors, self.notices)
 
     @property
     def conversion(self) -> Fraction:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from dpsql.compile import Answered, Chosen, Compiled, Counted, ReleaseStep, TableStep
 from dpsql.derive.derive import Derived, derive, may_derive
-from dpsql.derive.shape import Shape, from_text, to_text
+from dpsql.derive.shape import Shape, from_text
 from dpsql.ledger.base import Account, Asked, Ledger, OwnRelease, Quote, Receipt
 from dpsql.plan.recipes import Recipe, Terms, map_terms
 from dpsql.privacy.release import Release, from_bytes
@@ -67,7 +67,7 @@ def asked_for(compiled: Compiled, version: int) -> list[Asked]:
 
 def _asked(step: ReleaseStep, version: int) -> Asked:
     shape = None if step.described is None else step.described.shape
-    rows, text = ("", "") if shape is None else (shape.rows, to_text(shape))
+    rows, text = ("", "") if shape is None else (shape.rows, shape.text)
     calibrated = step.calibrated
     return Asked(step.plan_hash, version, step.loss, calibrated.errors, step.after, calibrated.record, rows, text)
 

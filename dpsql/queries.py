@@ -154,8 +154,7 @@ class Queries:
 
     def _table_key(self, compiled: Compiled) -> Hashable:
         """What a statement makes of its releases and public tables."""
-        one = compiled
-        return one.post_sql, one.reads, one.tables, one.errors, one.notices, self.settings.nonnegative
+        return compiled.making, self.settings.nonnegative
 
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:

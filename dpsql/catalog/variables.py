@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from dpsql.catalog.identity import SERVER_VERSION
 from dpsql.errors import InvalidParameter
@@ -110,12 +111,16 @@ class Variables:
         known = self.changed.get(variable.name.lower())
         return known if known is not None else self.show(variable.default) if variable.like else variable.default
 
-    @property
+    @cached_property
     def statement_timeout(self) -> int:
         """In milliseconds; 0: none."""
         return _milliseconds(self.show("statement_timeout")) or 0
 
     def items(self) -> tuple[tuple[str, str], ...]:
+        return self._items
+
+    @cached_property
+    def _items(self) -> tuple[tuple[str, str], ...]:
         return tuple((variable.name, self.show(variable.name)) for variable in _LIST)
 
 

@@ -51,10 +51,11 @@ def may_derive(asked: Described, stored: Shape) -> bool:
     if asked.shape.rows != stored.rows:
         return False
     more = set(stored.conditions) - set(asked.shape.conditions)
+    if not more <= {key.present for key in stored.keys}:
+        return False
     forms = [cell.form for cell in stored.cells if cell is not None]
     wanted = [cell.form for cell in asked.shape.cells if cell is not None]
-    has_cells = all(combination(form, forms) is not None for form in wanted)
-    return has_cells and more <= {key.present for key in stored.keys}
+    return all(combination(form, forms) is not None for form in wanted)
 
 
 def derive(asked: Described, fresh: Calibrated, stored: Shape, release: Release) -> Derived | None:

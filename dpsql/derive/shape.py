@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dpsql.errors import IntegrityError
@@ -69,6 +70,10 @@ class Shape:
     keys: tuple[Key, ...]
     cells: tuple[Cell | None, ...]
     selection: str | None
+
+    @cached_property
+    def text(self) -> str:
+        return to_text(self)
 
 
 def to_text(shape: Shape) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
 
@@ -34,10 +34,15 @@ class Reported:
     def __init__(self, session: Answering) -> None:
         self._session = session
         self._told: dict[str, str] = {}
+        self._seen: Sequence[tuple[str, str]] | None = None
 
     def changes(self) -> Iterator[bytes]:
+        now = self._session.variables
+        if now == self._seen:
+            return
+        self._seen = now
         values = {"in_hot_standby": "off", "session_authorization": self._session.user or ""}
-        values.update(self._session.variables)
+        values.update(now)
         for name in REPORTED:
             value = values.get(name)
             if value is not None and self._told.get(name) != value:

@@ -17,6 +17,8 @@ def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
     """
     if len(sql) > MOST_CHARACTERS:
         raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
+    if ";" not in sql and (only := sql.strip()) and only[0] not in "-/":  # one that begins with no comment
+        return ((only, len(sql) - len(sql.lstrip())),)
     found: list[tuple[str, int]] = []
     waiting: list[Token] = []
     for token in (*tokens(sql), None):
