@@ -208,6 +208,9 @@ START TRANSACTION READ ONLY
 ABORT
 SET extra_float_digits = 3
 RESET extra_float_digits
+SELECT INTERVAL '1 month 3 hours', ARRAY[INTERVAL '2 months', NULL], pg_typeof(1)
+SELECT true, pg_typeof(1)
+SELECT nope, pg_typeof(1)
 -- # mistakes
 SELECT nope
 SELECT nope()
