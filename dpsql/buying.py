@@ -31,11 +31,15 @@ from dpsql.ticket import NOT_FREE, Ticket
 
 @dataclass(frozen=True)
 class Bought:
-    """The releases by the places of their steps, what they were charged now, and the entries that paid for them."""
+    """The releases by the places of their steps, what they were charged now, and the entries that paid for them.
+
+    `numbers` are those of the releases that were bought, in the order of their steps; others were derived.
+    """
 
     releases: dict[int, Release]
     loss: Loss
     receipts: tuple[Receipt, ...]
+    numbers: tuple[int, ...]
 
 
 @dataclass
@@ -116,7 +120,7 @@ class Buyer:
                 self.ticket.delivered = len(bodies)
             releases[place] = from_bytes(bodies[claim.release])
         receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
-        return Bought(releases, loss_of(claims), receipts)
+        return Bought(releases, loss_of(claims), receipts, tuple(claim.release for claim in claims))
 
     def _admit(self, compiled: Compiled, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
         """The last word before the charge is made."""

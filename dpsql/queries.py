@@ -131,21 +131,23 @@ class Queries:
 
     def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
         """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
-        same: Hashable = None
-        if served and not compiled.reads:
-            same = (self.role.account.name, self._table_key(compiled), *(claim.release for claim in served))
-        known = self.memory.answered.get(same) if same else None
-        if known is not None:  # of the same releases, which never change
-            return replace(known.again(), settings=compiled.settings)
+        if served:
+            known = self.memory.answered.get(self._same(compiled, [claim.release for claim in served]))
+            if known is not None:  # of the same releases, which never change
+                return replace(known.again(), settings=compiled.settings)
         public = [self._public(read) for read in compiled.reads]
         told = Told(compiled) if served is not None else self._told(compiled)
         bought = self.buyer.buy(compiled, told, public, served)
         tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self._seconds())
         answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
-        if same is None or len(answer.rows) > KEPT_ROWS:
-            return answer
-        return self.memory.answered.put(same, answer).again()
+        if bought.numbers and not compiled.reads and not told.sources and len(answer.rows) <= KEPT_ROWS:
+            self.memory.answered.put(self._same(compiled, bought.numbers), answer.again())
+        return answer
+
+    def _same(self, compiled: Compiled, releases: Sequence[int]) -> Hashable:
+        """An account's answer, made in one way of releases that it has paid for."""
+        return (self.role.account.name, self._table_key(compiled), *releases)
 
     def _seconds(self) -> float:
         """That are left for what follows: a cancel ends it too."""
