@@ -20,6 +20,7 @@ from dpsql.privacy.selection import units_needed
 from dpsql.privacy.spec import Spec
 from dpsql.schema.model import Files, Resolved
 from dpsql.sql.block import ErrorBar
+from dpsql.sql.literals import text as quoted
 from dpsql.sql.render_rows import render_source
 
 PILOT = "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
@@ -134,18 +135,26 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
 
 
 def as_declared(explained: Explanation, resolved: Resolved) -> Explanation:
-    """Files by the pattern that the schema gives: how many match, and their names, are a fact about the data."""
+    """Files as the schema writes them: how many match, and their names, are a fact about the data; where they stand, or
+    the snapshot of a text file, a fact about the machine. Of Parquet, the SQL runs by hand in the schema's folder."""
     written: dict[str, str] = {}
     for table in resolved.schema.tables:
-        if isinstance(table.source, Files) and table.source.format == "parquet":
-            written[render_source(resolved.relations[table.name])] = render_source(table.source)
+        if isinstance(table.source, Files):
+            written[render_source(resolved.relations[table.name])] = _as_written(table.source)
 
     def declared(sql: str) -> str:
-        for files, pattern in written.items():
-            sql = sql.replace(files, pattern)
+        for files, source in written.items():
+            sql = sql.replace(files, source)
         return sql
 
     return replace(explained, releases=tuple(replace(one, sql=declared(one.sql)) for one in explained.releases))
+
+
+def _as_written(source: Files) -> str:
+    shown = replace(source, patterns=source.written or source.patterns)
+    if shown.format == "parquet":
+        return render_source(shown)
+    return f"read_{shown.format}([{', '.join(map(quoted, shown.patterns))}])"
 
 
 def expected_errors(compiled: Compiled, delivered: Mapping[int, Spec] | None = None) -> tuple[float | None, ...]:

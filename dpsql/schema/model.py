@@ -124,7 +124,8 @@ class EngineTable:
 
 @dataclass(frozen=True)
 class Files:
-    """Source files; `format` is "parquet", "csv" or "json". Patterns are absolute."""
+    """Source files; `format` is "parquet", "csv" or "json". Patterns are absolute; `written` is what the owner wrote,
+    for people: no path of the machine and no variable's value is in it."""
 
     patterns: tuple[str, ...]
     format: str
@@ -132,6 +133,7 @@ class Files:
     delimiter: str = ","
     quote: str = '"'
     null: str = ""
+    written: tuple[str, ...] = field(default=(), repr=False, compare=False, metadata={"means": False})
 
 
 Source = EngineTable | Files

@@ -108,7 +108,7 @@ def _named_or_files(at: At, folder: Path, env: Mapping[str, str]) -> Source:
     text = expand(at, env)
     extension = text.rpartition(".")[2].lower()
     if extension in FORMATS:
-        return Files((_pattern(at, text, folder),), extension)
+        return Files((_pattern(at, text, folder),), extension, written=(at.text,))
     parts = tuple(text.split("."))
     if any(c in text for c in "/\\*?[") or len(parts) > 3 or not all(re.fullmatch(NAME, part) for part in parts):
         raise at.wrong(
@@ -132,6 +132,7 @@ def _csv(at: At, path: At, folder: Path, env: Mapping[str, str]) -> Files:
         delimiter="," if delimiter is None else delimiter.text,
         quote='"' if quote is None else quote.text,
         null="" if null is None else null.text,
+        written=(path.text,),
     )
     if files.delimiter == files.quote:
         raise (quote or delimiter or at).error("must differ from the delimiter", 'Write for example quote: "\'".')
