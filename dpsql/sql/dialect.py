@@ -60,6 +60,10 @@ class TypedTexts(PostgresParser):
         return outer
 
 
+SIGN = "\x02"
+"""What `tokenize` writes for a $ that opens no quoted text: sqlglot takes `$1,$` for the opening of one."""
+
+
 class Reader(Postgres):
     ORIGINAL_NAME_META_KEY = WRITTEN
 
@@ -67,6 +71,7 @@ class Reader(Postgres):
         # Without PostgreSQL's operators on JSON that begin with a question mark: in ?::date it is a placeholder.
         KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word[0] != "?" or word == "?"}
         KEYWORDS["//"] = TokenType.DIV
+        SINGLE_TOKENS = Postgres.Tokenizer.SINGLE_TOKENS | {SIGN: TokenType.PARAMETER}
 
     class Parser(TypedTexts):
         """Nothing that is written in a call is left out: see `arguments`."""
@@ -100,6 +105,11 @@ class Reader(Postgres):
             items = super()._parse_csv(parse_method, sep)
             self.lists[known:] = [(start, items)]  # lists inside of its items are theirs
             return items
+
+        def _kv_to_prop_eq(self, expressions: list[exp.Expr], parse_map: bool = False) -> list[exp.Expr]:
+            if any(isinstance(one, exp.Slice) and one.this is None for one in expressions):
+                self.raise_error("Expecting a key")  # {:1}
+            return super()._kv_to_prop_eq(expressions, parse_map)
 
         def _retreat(self, index: int) -> None:
             super()._retreat(index)

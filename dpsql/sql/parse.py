@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dpsql import lex
 from dpsql.errors import InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.span import Span
-from dpsql.sql.dialect import Reader, span_of
+from dpsql.sql.dialect import SIGN, Reader, span_of
 from dpsql.sql.options import Option, plain_aggregates, take_options
 from dpsql.sql.parameters import MOST_DIGITS, Parameter, bind, foreign_placeholder, holds_half, not_ours
 from dpsql.sql.parentheses import without_parentheses
@@ -98,15 +99,30 @@ def tokenize(sql: str) -> list[Token]:
         raise InvalidSyntax("the statement holds a zero byte")
     if holds_half(sql):
         raise InvalidSyntax("the statement holds half of a character")
+    signs = _signs(sql)
     try:
-        tokens = list(Reader().tokenize(sql))
+        tokens = list(Reader().tokenize(_with_signs(sql, signs)))
     except TokenError:
         raise InvalidSyntax("the statement ends within a quoted text, name or comment") from None
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
     for token in tokens:
         _check_token(token, sql)
-    return tokens
+    if signs and sum(token.text == SIGN for token in tokens) < len(signs):
+        raise InvalidSyntax("a $ stands where no placeholder can")
+    return [_retyped(token, token.token_type, "$") if token.start in signs else token for token in tokens]
+
+
+def _signs(sql: str) -> frozenset[int]:
+    """Where a $ stands that is no part of a quoted text, name or comment: that of a $n, or one that is wrong."""
+    if "$" not in sql:
+        return frozenset()
+    return frozenset(one.start for one in lex.tokens(sql) if one.text[0] == "$" and one.kind is not lex.Kind.STRING)
+
+
+def _with_signs(sql: str, signs: Collection[int]) -> str:
+    """Each of them as one token, of the same length."""
+    return "".join(SIGN if at in signs else character for at, character in enumerate(sql)) if signs else sql
 
 
 def _check_token(token: Token, sql: str) -> None:

@@ -12,7 +12,8 @@ from sqlglot import exp
 from support.needed import package
 
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError
-from dpsql.sql.commands import SetCommand, read_command
+from dpsql.sql.catalog_query import catalog_tree
+from dpsql.sql.commands import ExplainCommand, SetCommand, read_command
 from dpsql.sql.parameters import Parameter, literal
 from dpsql.sql.parse import parse
 
@@ -38,6 +39,53 @@ def test_an_operator_may_follow_at_once() -> None:
 def test_quoted_texts_and_names_hold_no_placeholder() -> None:
     tree = parse("""SELECT '$1 ? %s :a', $$ $1 $$, "a?b", $1 -- $2 ?""", [7])
     assert tree.sql().startswith("""SELECT '$1 ? %s :a', ' $1 ', "a?b", 7""")
+
+
+@pytest.mark.parametrize(
+    ("sql", "written"),
+    [
+        ("SELECT a IN ($1,$2)", "SELECT a IN (1, 2)"),
+        ("SELECT a IN ($1,$2) OR b IN ($1,$2)", "SELECT a IN (1, 2) OR b IN (1, 2)"),
+        ("SELECT ($1+$2)", "SELECT (1 + 2)"),
+        ("SELECT $1||$2", "SELECT 1 || 2"),
+        ("SELECT $1::int+$2", "SELECT CAST(1 AS INT) + 2"),
+        ("SELECT $1,$2,$1", "SELECT 1, 2, 1"),
+        ("SELECT a<$1 AND b>$2", "SELECT a < 1 AND b > 2"),
+        ("SELECT a$1,$1,$2,b$2", "SELECT a$1, 1, 2, b$2"),
+        ("SELECT $tag$ $1,$2 $tag$,$1,$2", "SELECT ' $1,$2 ', 1, 2"),
+        ("SELECT $1,$$ $1,$2 $$,$2", "SELECT 1, ' $1,$2 ', 2"),
+        ("SELECT '$1,$2','\x02',$1,$2", "SELECT '$1,$2', '\x02', 1, 2"),
+        ("SELECT E'\\'$1,$2',$1,$2", "SELECT '''$1,$2', 1, 2"),
+        ('SELECT "$1,$2",$1,$2', 'SELECT "$1,$2", 1, 2'),
+        ("SELECT $1,$2 /* $1,$3 /* $4,$5 */ */ -- $7,$8", "SELECT 1, 2"),
+    ],
+)
+def test_numbers_need_no_space_between_them(sql: str, written: str) -> None:
+    """`$1,$` opens no quoted text: what names a dollar quote is a word."""
+    assert parse(sql, [1, 2]).sql(comments=False) == written
+
+
+def test_numbers_without_a_space_in_commands_and_statements_of_the_catalog() -> None:
+    tree = catalog_tree("SELECT oid FROM pg_class WHERE relname IN ($1,$2)", ["a", "b"])
+    assert tree is not None and tree.sql() == "SELECT oid FROM pg_class WHERE relname IN ('a', 'b')"
+    explained = read_command("EXPLAIN SELECT $1,$2", [1, 2])
+    assert isinstance(explained, ExplainCommand) and explained.sql.strip() == "SELECT $1,$2"
+
+
+def test_a_name_of_other_drivers_opens_no_text() -> None:
+    with pytest.raises(InvalidSyntax, match=r"written \?"):
+        parse("SELECT a IN ($a,$b) OR c IN ($a,$b)")
+
+
+def test_the_place_of_what_follows_is_kept() -> None:
+    with pytest.raises(InvalidSyntax) as caught:
+        parse("SELECT $1,$2 FROM t WHERE a = = b", [1, 2])
+    assert caught.value.position == 31
+
+
+def test_a_struct_without_a_key_is_refused() -> None:
+    with pytest.raises(InvalidSyntax):
+        parse("SELECT {:1}")
 
 
 @pytest.mark.parametrize(
