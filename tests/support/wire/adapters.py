@@ -6,9 +6,11 @@ Statements are written with $1, $2…; each adapter spells them as its driver wa
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -410,8 +412,16 @@ def connected(kind: type[Client], place: Place, **how: str) -> Iterator[Client]:
 
 def refused(kind: type[Client], place: Place, **how: str) -> str:
     """What the driver says where nobody may connect."""
+    told = _told_of_login(kind, place, How(**how))
+    with warnings.catch_warnings():  # pg8000 leaves the socket of a refused login to Python
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+    return told
+
+
+def _told_of_login(kind: type[Client], place: Place, how: How) -> str:
     try:
-        client = kind(place, How(**how))
+        client = kind(place, how)
     except Exception as error:
         return str(error)
     client.close()

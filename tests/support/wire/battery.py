@@ -252,7 +252,10 @@ PARTS: tuple[Part, ...] = (
     parameters_that_are_null, parameters_by_context, prepared_again, many_rows, errors, after_an_error, settings,
     sessions, transactions, pool_resets, statements_of_sql, in_parts, several_at_once, copies, canceling, timing_out,
 )  # fmt: skip
-NEEDS = {nothing_asked: "nothing", parameters_that_are_null: "null", in_parts: "parts", several_at_once: "several", copies: "copy", canceling: "cancel"}
+NEEDS = {
+    nothing_asked: "nothing", parameters_that_are_null: "null", in_parts: "parts", several_at_once: "several",
+    copies: "copy", canceling: "cancel",
+}  # fmt: skip
 
 
 def counts(c: Client) -> Any:
