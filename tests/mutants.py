@@ -51,6 +51,9 @@ DERIVED = ("tests/unit/test_derivation.py",)
 SUMS = ("tests/unit/derive/test_derive_noise.py",)
 VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
 FOUND = ("tests/attacks/test_found_in_the_ledger.py",)
+READING = ("tests/unit/ledger/test_ledger_reading.py",)
+REMEMBERED = ("tests/unit/test_session.py", "-k", "remembered or asked_again")
+REMEMBERED_ANSWERS = ("tests/unit/test_session_remembers.py",)
 LEASES = ("tests/unit/ledger/test_ledger_leases.py",)
 PROCESSES = ("tests/unit/test_runs_processes.py",)
 PILOT = ("tests/unit/test_pilot.py",)
@@ -603,6 +606,8 @@ MUTANTS = (
     mutant("each connection has runs of its own", "dataset.py", ", ledger=ledger.identity,", ",", SHARED),
     mutant("a statement takes the memory of all", "post/child.py",
            "resource.setrlimit(resource.RLIMIT_AS, (now + MOST, now + MOST))", "pass", CHILDREN),
+    mutant("a child has the secrets of the schema", "post/children.py",
+           'replace(schema, engine="", ledger="", analysts=(), groups=())', "schema", CHILDREN),
     mutant("what a child sends is run", "post/children.py", "if (module, name) in _PLAIN:", "if True:", CHILDREN),
     mutant("a child has the secrets of the server", "post/children.py", "env=known,", "env={**os.environ, **known},",
            CHILDREN),
@@ -726,6 +731,20 @@ MUTANTS = (
            "(*named, *_named_alike(unit, tables, found))", "()", (*PLANTED, "second")),
     mutant("a check tells less noise than there is", "owner/questions.py",
            "else factor * bar.stderr", "else 1.96 * bar.stderr", (*PLANTED, "interval")),
+    mutant("figures of a budget stay as they were", "ledger/books.py",
+           "key == (account, end):", "key is not None:", READING),
+    mutant("what was read of the ledger goes on being read", "ledger/books.py",
+           "                self._reading.db = None\n", "                pass\n", READING),
+    mutant("an account's stored answers are served without a look at the version", "buying.py",
+           "            self.dataset.check_current()\n", "            pass\n", REMEMBERED),
+    mutant("a remembered answer is given out without a look at the ledger", "queries.py",
+           "        served = self.buyer.served(compiled)\n",
+           "        served = self.buyer.served(compiled) if not len(self.memory.answered) else ()\n", REMEMBERED),
+    mutant("who is given an answer changes the one that is remembered", "queries.py",
+           "self._same(compiled, bought.numbers), answer.again())", "self._same(compiled, bought.numbers), answer)",
+           REMEMBERED),
+    mutant("what is left is told as before the charge", "buying.py",
+           "        self.balance = None\n", "        pass\n", (*REMEMBERED_ANSWERS, "-k", "what_is_left")),
     mutant("data that has changed is served", "pins.py",
            "    if current is None or current.identity != identity:\n", "    if current is None:\n",
            (*RULES, "-k", "analyst_waits")),

@@ -51,7 +51,7 @@ EDGES: dict[str, set[str]] = {
     "derivation": {"plan", "privacy", "derive", "compile", "ledger"},
     "pilot": {"accuracy", "answer", "compiled", "ledger", "plan", "privacy"},
     "engines": {"exact", "schema"},
-    "post": {"exact", "schema", "plan", "privacy", "compile", "engines"},
+    "post": {"catalog", "exact", "schema", "plan", "privacy", "compile", "engines"},
     "ledger": {"privacy"},
     "public_facts": {"schema", "plan", "rewrite", "sql"},  # reads public tables by the SQL that scans them
     "snapshots": {"schema", "engines"},

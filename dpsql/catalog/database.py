@@ -86,8 +86,45 @@ class CatalogRows:
     rows: list[Row]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A query without what wrote it, for another process."""
+
+    sql: str
+    columns: tuple[tuple[str, str | None], ...]
+
+
+class Place(Protocol):
+    """Where statements about the catalog are answered instead of here, for a server: types as DuckDB tells them, and
+    rows."""
+
+    def run_catalog(self, schema: Schema, asked: Asked, timeout: float) -> tuple[list[str], list[Row]]: ...
+    def describe_catalog(self, schema: Schema, asked: Asked) -> list[str]: ...
+
+
+_elsewhere: Place | None = None
+
+
+def run_elsewhere(place: Place | None) -> None:
+    """From now on, in this process; None: here again."""
+    global _elsewhere
+    _elsewhere = place
+
+
 def run(schema: Schema, query: Query, timeout: float) -> CatalogRows:
     """Answer one statement; `schema` has the columns of its views. Numbers of objects that print as names do so."""
+    asked = Asked(query.sql, query.columns)
+    types, found = (run_here if _elsewhere is None else _elsewhere.run_catalog)(schema, asked, timeout)
+    return CatalogRows(_columns(query, types), found)
+
+
+def describe(schema: Schema, query: Query) -> tuple[CatalogColumn, ...]:
+    """The columns that `run` would give."""
+    asked = Asked(query.sql, query.columns)
+    return _columns(query, (describe_here if _elsewhere is None else _elsewhere.describe_catalog)(schema, asked))
+
+
+def run_here(schema: Schema, query: Asked, timeout: float) -> tuple[list[str], list[Row]]:
     with _cursor(schema, timeout) as cursor:
         result = cursor.execute(_single_select(query.sql))
         types = [str(type_) for _, type_, *_ in result.description or ()]
@@ -97,15 +134,14 @@ def run(schema: Schema, query: Query, timeout: float) -> CatalogRows:
             found = from_parts(cursor.execute(parts_asked(query.sql, types)).fetchmany(MAX_ROWS + 1), types)
     if len(found) > MAX_ROWS:
         raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
-    return CatalogRows(columns, _printed(schema, columns, found))
+    return types, _printed(schema, columns, found)
 
 
-def describe(schema: Schema, query: Query) -> tuple[CatalogColumn, ...]:
-    """The columns that `run` would give."""
+def describe_here(schema: Schema, query: Asked) -> list[str]:
     _single_select(query.sql)
     with _cursor(schema, timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {query.sql}").fetchall()
-        return _columns(query, [str(type_) for _, type_, *_ in described])
+        return [str(type_) for _, type_, *_ in described]
 
 
 def _columns(query: Query, types: Sequence[str]) -> tuple[CatalogColumn, ...]:

@@ -1,4 +1,4 @@
-"""The sandbox in a process of its own, for a server: `python -m dpsql.post.child`.
+"""The sandbox and the catalog in a process of their own, for a server: `python -m dpsql.post.child`.
 
 DuckDB counts most of the memory that a statement takes, not all: `repeat('x', 2000000000)` takes gigabytes of it. Here
 the operating system counts: what goes beyond fails, or ends this process, and nobody else's. It holds no private row:
@@ -11,10 +11,12 @@ import os
 import pickle
 import struct
 import sys
-from typing import IO
+from typing import IO, Any
 
+from dpsql.catalog import database
 from dpsql.errors import Error
 from dpsql.post import sandbox
+from dpsql.schema.model import Schema
 
 MOST = 1_500 << 20
 """Bytes of memory beyond those of the process before its first statement."""
@@ -28,8 +30,9 @@ def main() -> None:
     os.dup2(2, 1)
     sandbox.run_here("SELECT 1", (), 10)
     limit_memory()
+    schemas: dict[int, Schema] = {}
     while (asked := read_frame(incoming)) is not None:
-        write_frame(outgoing, _answer(asked))
+        write_frame(outgoing, _answer(asked, schemas))
 
 
 def limit_memory() -> None:
@@ -45,22 +48,33 @@ def limit_memory() -> None:
         return
 
 
-def _answer(asked: bytes) -> bytes:
-    """Plain values only: the parent reads nothing else."""
-    kind, sql, tables, timeout = pickle.loads(asked)  # of the parent
+def _answer(asked: bytes, schemas: dict[int, Schema]) -> bytes:
+    """Plain values only: the parent reads nothing else. A schema comes with the first question about it."""
     try:
-        if kind == "describe":
-            told: object = [(one.name, one.spelling) for one in sandbox.describe_here(sql, tables)]
-        else:
-            found = sandbox.run_here(sql, tables, timeout)
-            told = ([(one.name, one.spelling) for one in found.columns], found.rows)
-        answer = pickle.dumps(("ok", told), pickle.HIGHEST_PROTOCOL)
+        answer = pickle.dumps(("ok", _told(pickle.loads(asked), schemas)), pickle.HIGHEST_PROTOCOL)  # of the parent
     except Error as error:
         known = (type(error).__name__, error.message, error.detail, error.hint, error.sqlstate)
         return pickle.dumps(("error", known))
     except MemoryError:
         return pickle.dumps(("memory", None))
     return answer if len(answer) <= MOST_OF_AN_ANSWER else pickle.dumps(("large", None))
+
+
+def _told(asked: tuple[Any, ...], schemas: dict[int, Schema]) -> object:
+    match asked:
+        case ("run", sql, tables, timeout):
+            found = sandbox.run_here(sql, tables, timeout)
+            return [(one.name, one.spelling) for one in found.columns], found.rows
+        case ("describe", sql, tables, _):
+            return [(one.name, one.spelling) for one in sandbox.describe_here(sql, tables)]
+        case (kind, number, schema, query, timeout):
+            if schema is not None:
+                schemas[number] = schema
+            if kind == "describe catalog":
+                return database.describe_here(schemas[number], query)
+            return database.run_here(schemas[number], query, timeout)
+        case _:
+            raise ValueError("an unknown question")
 
 
 def read_frame(stream: IO[bytes], most: int = 1 << 40) -> bytes | None:

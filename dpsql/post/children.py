@@ -18,14 +18,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpsql import errors
+from dpsql.catalog import database
+from dpsql.catalog.database import Asked
 from dpsql.engines.watch import stopped_by_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
+from dpsql.exact import Row
 from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
 from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, asker, column_of, run_elsewhere
+from dpsql.schema.model import Schema
 
 MOST = 8
 """Children at a time; a statement waits for one."""
@@ -34,6 +39,8 @@ KEPT = 4
 GRACE = 5.0
 """Seconds beyond a statement's own time, after which its child is ended."""
 DESCRIBING = 10.0
+MOST_SCHEMAS = 8
+"""Catalogs that a child keeps; one with more is ended."""
 _PLAIN = {
     ("datetime", "date"), ("datetime", "datetime"), ("datetime", "time"), ("datetime", "timedelta"),
     ("datetime", "timezone"), ("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_UTC"),
@@ -50,6 +57,7 @@ class Children:
         self._left = threading.Condition()
         self._held: Counter[str] = Counter()
         self._idle: list[_Child] = []
+        self._schemas: dict[Schema, int] = {}
         self._closed = False
 
     def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
@@ -59,6 +67,14 @@ class Children:
     def describe(self, sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
         columns = self._ask(("describe", sql, list(tables), DESCRIBING), DESCRIBING)
         return tuple(column_of(name, spelled) for name, spelled in columns)
+
+    def run_catalog(self, schema: Schema, asked: Asked, timeout: float) -> tuple[list[str], list[Row]]:
+        types, rows = self._ask(("run catalog", asked, timeout), timeout, schema)
+        return types, rows
+
+    def describe_catalog(self, schema: Schema, asked: Asked) -> list[str]:
+        types: list[str] = self._ask(("describe catalog", asked, DESCRIBING), DESCRIBING, schema)
+        return types
 
     def start(self, count: int) -> None:
         """So many, before anyone waits for them."""
@@ -72,10 +88,16 @@ class Children:
         for child in idle:
             child.end()
         run_elsewhere(None)
+        database.run_elsewhere(None)
 
-    def _ask(self, question: object, timeout: float) -> Any:
+    def _ask(self, question: tuple[Any, ...], timeout: float, schema: Schema | None = None) -> Any:
         with self._place(asker(), timeout):
-            child = self._take()
+            number = None if schema is None else self._number(schema)
+            child = self._take(number)
+            if schema is not None and number is not None:
+                kind, asked, seconds = question
+                question = (kind, number, None if number in child.schemas else _without_secrets(schema), asked, seconds)
+                child.schemas.add(number)
             try:
                 with stopped_by_cancel(child.kill):
                     answer = child.ask(pickle.dumps(question, pickle.HIGHEST_PROTOCOL), timeout + GRACE)
@@ -107,28 +129,44 @@ class Children:
         free_of_others = self._most - (self._held.total() - self._held[account])
         return self._held.total() < self._most and self._held[account] < (free_of_others + 1) // 2
 
-    def _take(self) -> _Child:
+    def _number(self, schema: Schema) -> int:
         with self._lock:
-            while self._idle:
-                child = self._idle.pop()
-                if child.is_alive:
-                    return child
+            if schema not in self._schemas:
+                self._schemas[schema] = len(self._schemas)
+            return self._schemas[schema]
+
+    def _take(self, number: int | None = None) -> _Child:
+        """One that knows the catalog of this schema, if there is: filling another takes most of a second."""
+        with self._lock:
+            self._idle = [child for child in self._idle if child.is_alive]
+            if self._idle:
+                knowing = [child for child in self._idle if number in child.schemas]
+                child = (knowing or self._idle)[-1]
+                self._idle.remove(child)
+                return child
         return _Child()
 
     def _give_back(self, child: _Child) -> None:
         with self._lock:
-            if not self._closed and len(self._idle) < self._kept:
+            if not self._closed and len(self._idle) < self._kept and len(child.schemas) <= MOST_SCHEMAS:
                 self._idle.append(child)
                 return
         child.end()
 
 
 def run_apart() -> Children:
-    """From now on, all that this process post-processes runs in children; close them at the end."""
+    """From now on, all that this process post-processes, and is asked of the catalog, runs in children; close them at
+    the end."""
     children = Children()
     children.start(KEPT // 2)
     run_elsewhere(children)
+    database.run_elsewhere(children)
     return children
+
+
+def _without_secrets(schema: Schema) -> Schema:
+    """What the catalog shows needs neither passwords nor the URLs of engine and ledger."""
+    return replace(schema, engine="", ledger="", analysts=(), groups=())
 
 
 class _Child:
@@ -136,6 +174,7 @@ class _Child:
         root = str(Path(__file__).resolve().parents[2])
         known = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": root}
         # A session of its own: Ctrl-C at the server's terminal is for the server.
+        self.schemas: set[int] = set()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dpsql.post.child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=known, cwd=root, start_new_session=True,

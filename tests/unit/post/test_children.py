@@ -5,20 +5,27 @@ from __future__ import annotations
 import datetime as dt
 import os
 import pickle
+import resource
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from dpsql.catalog import database
+from dpsql.catalog.database import Asked
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.post import children as room
 from dpsql.post import sandbox
 from dpsql.post.children import Children
 from dpsql.post.sandbox import ReleasedTable
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Schema
 from dpsql.types import BIGINT, TEXT
 
 TABLE = ReleasedTable("r1", (("n", BIGINT), ("ward", TEXT)), ([1, 2, None], ["a", None, "ü"]))
@@ -171,3 +178,68 @@ def test_the_sandbox_can_be_elsewhere(children: Children) -> None:
         assert sandbox.describe("SELECT 1 AS x", [])[0].name == "x"
     finally:
         sandbox.run_elsewhere(None)
+
+
+# --- the catalog -----------------------------------------------------------------------------------------------------
+
+SCHEMA_TEXT = """
+dpsql: 1
+engine: "duckdb:///:memory:"
+ledger: "postgresql://me:hidden@localhost/ledger"
+privacy: {unit: t.id, budget: {epsilon: 1, delta: 0}}
+analysts: {ana: {budget: {epsilon: 1, delta: 0}, password_env: HIDDEN}}
+tables: {t: {source: "t.csv", unit: id, columns: {id: {type: bigint}, x: {type: text, description: "What it is."}}}}
+"""
+NAMES = Asked("SELECT relname, oid FROM main.pg_class WHERE relname IN ('t', 'pg_class') ORDER BY 1",
+              (("relname", "name"), ("oid", "regclass")))  # fmt: skip
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Schema:
+    (tmp_path / "s.yaml").write_text(SCHEMA_TEXT)
+    return load_schema(tmp_path / "s.yaml")
+
+
+def test_a_child_answers_about_the_catalog_as_it_is_answered_here(children: Children, schema: Schema) -> None:
+    here = database.run_here(schema, NAMES, 10)
+    for _ in range(2):
+        assert children.run_catalog(schema, NAMES, 10) == here
+    assert children.describe_catalog(schema, NAMES) == database.describe_here(schema, NAMES) == here[0]
+    assert [row[1] for row in here[1]] == ["pg_class", "t"]
+    with pytest.raises(Error) as caught:
+        children.run_catalog(schema, Asked("SELECT nothing FROM main.pg_class", (("nothing", None),)), 10)
+    assert caught.value.sqlstate == "42703"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system keeps no limit of memory")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(length(repeat(relname, 20000000))) AS n FROM main.pg_class",
+        "SELECT len(list(i)) AS n FROM generate_series(1, 300000000) s(i)",
+        "SELECT length(replace(repeat('x', 30000), 'x', repeat('y', 200000))) AS n",
+    ],
+)
+def test_a_statement_about_the_catalog_cannot_take_the_server_along(
+    children: Children, schema: Schema, sql: str
+) -> None:
+    for ask in (children.run_catalog, lambda schema, asked, _: children.describe_catalog(schema, asked)):
+        with suppress(Error):
+            ask(schema, Asked(sql, (("n", "int8"),)), 4)
+    assert children.run_catalog(schema, NAMES, 20)[1]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1_200_000
+
+
+def test_secrets_of_the_schema_stay_at_home(schema: Schema) -> None:
+    told = pickle.dumps(room._without_secrets(schema))
+    assert b"hidden" in pickle.dumps(schema) and b"hidden" not in told and b"HIDDEN" not in told
+
+
+def test_a_child_with_many_catalogs_is_ended(schema: Schema) -> None:
+    pool = Children(most=2)
+    pool.run_catalog(schema, NAMES, 20)
+    (child,) = pool._idle
+    child.schemas |= set(range(100, 110))
+    pool.run_catalog(schema, NAMES, 20)
+    assert pool._idle == [] and child._process.poll() is not None
+    pool.close()
