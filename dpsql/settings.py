@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
 from dpsql.calibrate import Noise
-from dpsql.errors import Error, InvalidParameter, Unsupported
+from dpsql.errors import DataError, Error, InvalidParameter, Unsupported
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
+from dpsql.sql.numerals import exact_number
 from dpsql.sql.options import Option
 from dpsql.sql.ranges import Ranges
 
@@ -212,17 +213,14 @@ def _number_text(number: Fraction) -> str:
 
 def _number(name: str, value: str) -> Fraction:
     text = value.strip("'\"")
+    above, _, below = text.partition("/")
     try:
-        if "/" in text:
-            return Fraction(text)
-        number = Decimal(text)
-    except (InvalidOperation, ValueError, ZeroDivisionError):
-        raise InvalidParameter(f'{name} must be a number, not "{value}"') from None
-    if not number.is_finite():
-        raise InvalidParameter(f'{name} must be a finite number, not "{value}"')
-    if number and not -400 < number.adjusted() < 400:
-        raise InvalidParameter(f"{name} is out of range")
-    return Fraction(number)
+        number, parts = exact_number(above), exact_number(below or "1")
+    except DataError:
+        raise InvalidParameter(f"{name} is out of range") from None
+    if number is None or not parts:
+        raise InvalidParameter(f'{name} must be a number, not "{value}"')
+    return number / parts
 
 
 def _epsilon(value: str) -> Fraction:

@@ -14,6 +14,7 @@ from dpsql.sql.bind_span import seconds
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
+from dpsql.sql.numerals import exact_number
 from dpsql.types import BOOLEAN
 
 MOST_FRACTIONS, MOST_VALUES = 100, 1_000
@@ -110,7 +111,7 @@ def _quantile(
 def _fraction(node: exp.Expr | None, whole: exp.Expr) -> Fraction:
     number = None
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-        number = Fraction(str(node.this))
+        number = exact_number(str(node.this), span_of(node))
     if number is None or not 0 <= number <= 1:
         raise InvalidParameter(
             "a fraction must be a literal between 0 and 1", hint="For example: QUANTILE_CONT(cost, 0.9).",

@@ -1,0 +1,100 @@
+"""A number of a few characters may be one of millions of digits: none is written out."""
+
+from __future__ import annotations
+
+import ast
+import time
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dpsql
+from dpsql.compile import compile_query
+from dpsql.errors import DataError, Error
+from dpsql.schema.model import Resolved
+from dpsql.settings import change, defaults
+from dpsql.sql.numerals import MOST_PLACES, exact_number
+
+PACKAGE = Path(dpsql.__file__).parent
+ROOMS = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
+# Of numbers that are numbers already, and of texts that a pattern has found short and without an exponent.
+KNOWN = {
+    "catalog/variables.py": {"Fraction(_UNITS[match[2] or 'ms'])", "Fraction(match[1])"},
+    "settings.py": {"Decimal(number.numerator)", "Decimal(number.denominator)", "Fraction(as_decimal)"},
+    "sql/bind_call.py": {"Fraction(arg.value)", "Fraction(max(lower.__ceil__(), least))",
+                         "Fraction(min(upper.__floor__(), most))"},
+    "sql/bind_expr.py": {"Fraction(expr.left.value)", "Fraction(expr.right.value)"},
+    # Its texts become floats, or whole numbers that were written without an exponent.
+    "sql/coerce.py": {"Decimal(text)", "Fraction(value)", "Decimal(scaled.numerator)"},
+    "sql/hole_domains.py": {"Fraction(value)", "Fraction(low.__floor__())", "Fraction(high.__ceil__())"},
+    "sql/intervals.py": {"Fraction(clock[4] or 0)", "Fraction(amount[1])"},
+    "sql/literals.py": {"Fraction(value)"},
+    "sql/numerals.py": {"Fraction(number)", "Decimal(text)"},
+    "sql/placeholders.py": {"Decimal(f'{found.sample}.5')"},
+    "sql/ranges.py": {"Decimal(round(bound * 10 ** scale))"},
+    "sql/render_expr.py": {"Fraction(-719162)"},
+}  # fmt: skip
+
+
+def conversions(path: Path) -> set[str]:
+    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    return {
+        ast.unparse(call)
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id in ("Fraction", "Decimal")
+        if len(call.args) == 1 and not isinstance(call.args[0], ast.Constant)
+    }
+
+
+def test_texts_become_numbers_in_one_place() -> None:
+    files = [
+        path for room in ROOMS for path in ((PACKAGE / room).rglob("*.py") if "." not in room else [PACKAGE / room])
+    ]
+    found = {path.relative_to(PACKAGE).as_posix(): conversions(path) for path in files}
+    assert {name: calls for name, calls in found.items() if calls} == KNOWN
+
+
+@pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "0e-999999999", "-1E+401", "1e-401", "0." + "1" * 401])
+def test_what_is_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(DataError) as caught:
+        exact_number(text)
+    assert caught.value.sqlstate == "22003"
+
+
+def test_what_is_in_range_is_exact() -> None:
+    assert exact_number("1e-400") == Fraction(1, 10**400)
+    assert exact_number("9" * MOST_PLACES) == 10**MOST_PLACES - 1
+    assert exact_number("0") == 0
+    assert [exact_number(text) for text in ("nan", "inf", "x", "")] == [None] * 4
+
+
+BOMBS = ("1e-99999999", "1e99999999", "1e-999999999", "0e-99999999", "1.5e99999999")
+PLACES = (
+    "QUANTILE_CONT(cost, {})", "QUANTILE_DISC(cost, [0.5, {}])", "APPROX_QUANTILE(cost, {})",
+    "PERCENTILE_CONT({}) WITHIN GROUP (ORDER BY cost)", "SUM(CLAMP(cost, 0, {}))", "SUM(cost * {})", "SUM({})",
+    "SUM(ROUND(cost, {}))", "SUM(POWER(cost, {}))", "SUM(CAST('{}' AS NUMERIC))", "COUNT(*) * {}",
+    "APPROX_TOP_K(cost, {})", "COUNT(*) FILTER (WHERE cost > {})", "COUNT(*) FILTER (WHERE cost IN (1, {}))",
+    "COUNT(*) FILTER (WHERE cost = '{}')", "SUM(WIDTH_BUCKET(cost, 0, {}, 5))", "MEDIAN(cost / {})",
+    "COUNT(*) FILTER (WHERE cost BETWEEN 0 AND {})",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_no_place_writes_it_out(place: str, bomb: str, clinic: Resolved) -> None:
+    started = time.process_time()
+    with suppress(Error):
+        compile_query(f"SELECT {place.format(bomb)} FROM visits", clinic, defaults(clinic.schema.privacy).statement)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("value", [*BOMBS, "1/" + "3" * 5000, "0." + "1" * 100_000, "1/0e-99999999"])
+def test_nor_does_a_setting(value: str, clinic: Resolved) -> None:
+    privacy = clinic.schema.privacy
+    for name in ("epsilon", "delta", "contributions.rows", "max_error", "confidence"):
+        started = time.process_time()
+        with pytest.raises(Error):
+            change(defaults(privacy), privacy, name, value)
+        assert time.process_time() - started < 1
