@@ -12,7 +12,7 @@ from support.shop import open_shop
 from dpsql import queries as queries_module
 from dpsql.dataset import open_dataset
 from dpsql.post import sandbox
-from dpsql.session import Session
+from dpsql.session import Balance, Session
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"
 
@@ -35,6 +35,18 @@ def test_no_answer_of_more_rows_is_remembered(
     monkeypatch.setattr(queries_module, "KEPT_ROWS", most)
     assert [len(shop.execute(BY_REGION).rows) for _ in range(4)] == [4] * 4
     assert len(made) == times, "once, when it is bought"
+
+
+def test_what_is_left_is_told_as_the_statement_leaves_it(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a pilot was paid for before, and only what follows it is charged."""
+    monkeypatch.setattr(Balance, "left_text", property(lambda balance: f"{balance.charges} charges"))
+    for setting in ("epsilon = 0.1", "max_relative_error = 0.5", "max_relative_error = 0.1"):
+        shop.execute(f"SET {setting}")
+        charges = shop.budget().charges
+        for _ in range(2):
+            shop.execute(BY_REGION)
+            assert shop.left_text() == shop.budget().left_text
+        assert shop.budget().charges > charges
 
 
 def test_what_a_catalog_says_beside_a_release_is_read_each_time(shop: Session) -> None:
