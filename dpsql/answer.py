@@ -27,7 +27,8 @@ from dpsql.types import TEXT, Type
 class Answer:
     """`loss` is what this statement was charged: nothing where all its releases were paid for before.
 
-    `receipts` name the entries of the account by which its releases were paid, now or before.
+    `receipts` name the entries of the account by which its releases were paid, now or before. `warnings` are those of
+    the notices without which it would be misread: that rows are made up.
     """
 
     columns: tuple[OutputColumn, ...]
@@ -38,6 +39,7 @@ class Answer:
     command: str = "SELECT"
     settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
     receipts: tuple[Receipt, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def again(self) -> Answer:
         """The same answer for someone else to change, and for nothing."""
@@ -54,7 +56,9 @@ def query_answer(
         errors = [(None,) * asked for _ in result.rows]
     rows = [row[:asked] for row in result.rows]
     notices = compiled.notices + notices + _notices_about(rows, errors)
-    return Answer(result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts)
+    return Answer(
+        result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts, compiled.warnings
+    )
 
 
 def _cell_error(row: Row, bar: object) -> CellError | None:

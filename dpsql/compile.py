@@ -150,6 +150,7 @@ class _Compiler:
             errors=parts.errors,
             settings=settings,
             notices=tuple(dict.fromkeys(notices)),
+            warnings=(MADE_UP,) if parts.made_up else (),
             pilot=self._is_pilot and bool(steps),
         )
 

@@ -126,6 +126,7 @@ class Compiled:
     errors: tuple[ErrorBar | None, ...]  # per asked output column; empty where errors are not tracked
     settings: Settings
     notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # the notices without which an answer would be misread
     pilot: bool = False  # its answers decide how accurate the statement itself must be
 
     @property

@@ -144,7 +144,7 @@ class Held:
         cursor = self._cursor(command.name)
         places, cursor.at = _way(command, cursor.at, len(cursor.answer.rows))
         rows, errors = cursor.answer.rows, cursor.answer.errors
-        fetched = replace(cursor.answer.again(), command="FETCH", notices=(), receipts=(),
+        fetched = replace(cursor.answer.again(), command="FETCH", notices=(), receipts=(), warnings=(),
                           rows=[rows[place - 1] for place in places],
                           errors=[errors[place - 1] for place in places])  # fmt: skip
         if not command.move:

@@ -24,8 +24,10 @@ REPORTED = (
 MOST_BARS = 8
 """Columns whose error bars are told."""
 
-_QUIET = frozenset({"warning", "error", "fatal", "panic"})
-"""Values of client_min_messages with which no notice is sent."""
+_SILENT = frozenset({"error", "fatal", "panic"})
+"""Values of client_min_messages with which neither notices nor warnings are sent."""
+_QUIET = _SILENT | {"warning"}
+"""And those with which no notice is sent."""
 
 
 class Reported:
@@ -58,8 +60,8 @@ class Notices:
         self.structured = structured
 
     @property
-    def _wanted(self) -> bool:
-        return dict(self._session.variables).get("client_min_messages", "notice").lower() not in _QUIET
+    def _level(self) -> str:
+        return dict(self._session.variables).get("client_min_messages", "notice").lower()
 
     def of_server(self) -> Iterator[bytes]:
         if self.structured:
@@ -70,8 +72,13 @@ class Notices:
         if self.structured:
             left = self._left() if answer.receipts else None
             yield from map(structured_notice, meta.answer_notices(answer, charge, left))
-        elif (answer.notices or answer.receipts) and self._wanted:
-            for text in (*answer.notices, *bars_text(answer)):
+        elif answer.notices or answer.receipts:
+            level = self._level
+            if level not in _SILENT:
+                yield from map(warning, answer.warnings)
+            if level in _QUIET:
+                return
+            for text in (*(one for one in answer.notices if one not in answer.warnings), *bars_text(answer)):
                 yield notice(text)
             if answer.receipts:
                 left = self._left()
@@ -82,8 +89,8 @@ class Notices:
             yield structured_notice(meta.error_notice(error, charge))
 
     def warning(self, text: str, sqlstate: str) -> Iterator[bytes]:
-        if not self.structured:
-            yield replies.notice_response(notice_fields(text, "WARNING", sqlstate))
+        if not self.structured and self._level not in _SILENT:
+            yield warning(text, sqlstate)
 
     def _left(self) -> str | None:
         try:
@@ -114,6 +121,10 @@ def _half(bar: CellError | None) -> float | None:
 
 def notice(text: str) -> bytes:
     return replies.notice_response(notice_fields(text))
+
+
+def warning(text: str, sqlstate: str = "01000") -> bytes:
+    return replies.notice_response(notice_fields(text, "WARNING", sqlstate))
 
 
 def structured_notice(detail: str) -> bytes:

@@ -200,6 +200,19 @@ def test_what_was_charged_and_is_left_is_a_notice(session, conversation):
     assert notices_of(say(conversation, Query("SELECT 1"))) == []
 
 
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [("debug1", ["made up", "wide"]), ("notice", ["made up", "wide"]), ("WARNING", ["made up"]), ("error", [])],
+)
+def test_rows_that_are_made_up_are_a_warning(session, conversation, level, seen):
+    """Who switches off what is told of charges is told all the same that rows are none of the data's."""
+    session.answers["SELECT 1"] = rows(1, notices=("wide", "made up"), warnings=("made up",))
+    session.settings["client_min_messages"] = level
+    found = notices_of(say(conversation, Query("SELECT 1")))
+    assert [one["M"] for one in found] == seen
+    assert [(one["S"], one["V"], one["C"]) for one in found[:1]] == [("WARNING", "WARNING", "01000")][: len(seen)]
+
+
 def test_nothing_is_told_of_a_budget_where_no_private_row_was_read(session, conversation):
     assert notices_of(say(conversation, Query("SELECT 1"))) == []
 
