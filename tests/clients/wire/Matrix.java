@@ -219,11 +219,12 @@ public class Matrix {
     static void metadata() throws Exception {
         try (Connection c = connect()) {
             DatabaseMetaData m = c.getMetaData();
-            part("getTables", () -> rows(m.getTables(null, "public", "%", new String[] {"TABLE", "VIEW"}), 2, 3, 4, 5));
+            part("getTables", () -> rows(m.getTables(null, "public", "%", new String[] {"TABLE", "VIEW"}), 2, 3, 4));
             part("getTables any", () -> rows(m.getTables(null, null, "visits", null), 2, 3, 4));
             part("getTables system", () -> List.of(List.of(rows(m.getTables(null, "pg_catalog", "pg_cl%", new String[] {"SYSTEM TABLE"}), 3))));
             part("getColumns", () -> rows(m.getColumns(null, "public", "wards", "%"), 3, 4, 5, 6, 7, 9, 10, 11, 17));
-            part("getColumns all", () -> rows(m.getColumns(null, "public", "%", "%"), 3, 4, 6, 12));
+            part("getColumns all", () -> rows(m.getColumns(null, "public", "%", "%"), 3, 4, 6));
+            part("comments", () -> List.of(List.of(rows(m.getTables(null, "public", "patients", null), 5), rows(m.getColumns(null, "public", "patients", "weight"), 12))));
             part("getPrimaryKeys", () -> rows(m.getPrimaryKeys(null, "public", "patients"), 2, 3, 4, 5));
             part("getImportedKeys", () -> rows(m.getImportedKeys(null, "public", "visits"), 3, 4, 7, 8, 9));
             part("getExportedKeys", () -> rows(m.getExportedKeys(null, "public", "patients"), 3, 4, 7, 8, 9));

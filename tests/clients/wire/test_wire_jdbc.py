@@ -12,7 +12,7 @@ from support.wire.ground import Place
 pytestmark = pytest.mark.clients
 
 # What dpsql has less or other of, by design: its own functions, fewer types, no grants.
-OTHER = ("notices", "getFunctions count", "getTypeInfo", "getTablePrivileges", "getColumnPrivileges", "getFunctions",
+OTHER = ("notices", "comments", "getTypeInfo", "getTablePrivileges", "getColumnPrivileges", "getFunctions",
          "getTables system", "getUDTs")  # fmt: skip
 STATEMENTS = (
     "version", "select", "application_name", "wards", "wards prepared 0", "wards prepared 1", "wards prepared 2",
@@ -23,8 +23,8 @@ STATEMENTS = (
 METADATA = (
     "getTables", "getTables any", "getColumns", "getColumns all", "getPrimaryKeys", "getImportedKeys",
     "getExportedKeys", "getCrossReference", "getIndexInfo", "getBestRowIdentifier", "getSchemas", "getCatalogs",
-    "getTableTypes", "getProcedures", "getMaxColumnNameLength", "getSQLKeywords", "getClientInfoProperties",
-    "getStringFunctions", "base column", "array", "setSchema",
+    "getTableTypes", "getProcedures", "getFunctions count", "getMaxColumnNameLength", "getSQLKeywords",
+    "getClientInfoProperties", "getStringFunctions", "base column", "array", "setSchema",
 )  # fmt: skip
 
 
@@ -58,13 +58,24 @@ def test_what_differs_is_told_without_an_error(part: str, got: dict[str, Any]) -
 def test_types_and_functions(got: dict[str, Any]) -> None:
     assert {"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "date", "time",
             "timestamp", "timestamptz", "interval", "uuid"} <= {name for name, _ in got["getTypeInfo"]}  # fmt: skip
-    assert ["count"] in got["getFunctions count"]
     assert got["getTables system"] == [[[["pg_class"]]]]
+
+
+def test_comments_say_what_the_schema_says(due: dict[str, Any], got: dict[str, Any]) -> None:
+    for table, column in (due["comments"][0], got["comments"][0]):
+        assert "One row each" in table[0][0] and "In kilograms" in column[0][0]
+    assert "privacy unit" in got["comments"][0][0][0][0]
 
 
 def test_notices_tell_the_loss(got: dict[str, Any]) -> None:
     told = " ".join(message for _, message in got["notices"])
     assert "charged" in told and "left" in told
+
+
+def test_a_machine_in_another_time_zone(served: Place) -> None:
+    """The driver sends its machine's zone when it connects; times stay those of UTC."""
+    told = java.run(served, "metadata", zone="Europe/Berlin")
+    assert told["getTables any"] == [["public", "visits", "TABLE"]]
 
 
 @pytest.mark.parametrize("mode", ("verify-full", "verify-ca", "require"))

@@ -14,7 +14,7 @@ from support.wire.ground import Place
 
 SOURCE = Path(__file__).resolve().parents[2] / "clients" / "wire" / "Matrix.java"
 DRIVERS = (Path("/usr/share/java/postgresql.jar"),)
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8")
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Dfile.encoding=UTF-8")
 
 
 @cache
@@ -33,9 +33,10 @@ def compiled() -> str:
 _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def run(place: Place, only: str = "all", options: str = "") -> dict[str, Any]:
+def run(place: Place, only: str = "all", options: str = "", zone: str = "UTC") -> dict[str, Any]:
     """What each part of the program told."""
     url = f"jdbc:postgresql://{place.host}:{place.port}/{place.database}{options}"
-    command = [program("java"), *QUICK, "-cp", compiled(), "Matrix", url, place.user, place.password, only]
+    machine = [program("java"), *QUICK, f"-Duser.timezone={zone}", "-cp", compiled()]
+    command = [*machine, "Matrix", url, place.user, place.password, only]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return dict(json.loads(line) for line in ran.stdout.splitlines())
