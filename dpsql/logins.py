@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpsql.errors import SchemaError
@@ -42,6 +42,24 @@ class Logins:
         )
 
 
+def strangers_of(all_logins: Sequence[Logins]) -> Logins:
+    """Those whom no database of a server knows: their verifiers depend on the name alone, not on the database that was
+    asked for, which would tell what databases there are and who is known in which."""
+    secret = hashlib.sha256(b"".join(sorted(one.secret for one in all_logins))).digest()
+    known = [verifier for one in all_logins for verifier in one.known.values()]
+    return Logins({}, secret, _commonest(one.iterations for one in known), _commonest(len(one.salt) for one in known))
+
+
+def conspicuous(logins: Logins, strangers: Logins) -> tuple[str, ...]:
+    """Analysts whose verifiers are unlike those of strangers: a login tells that they are there."""
+    usual = strangers.iterations, strangers.salt
+    return tuple(name for name, one in logins.known.items() if (one.iterations, len(one.salt)) != usual)
+
+
+def _commonest(numbers: Iterable[int]) -> int:
+    return Counter(numbers).most_common(1)[0][0]
+
+
 def logins_of(schema: Schema, secret: str, environment: Mapping[str, str]) -> Logins:
     """Of analysts with a password; `secret` is known to the owner alone and lasts, as the ledger's id does."""
     key = hashlib.sha256(f"dpsql logins {secret}".encode()).digest()
@@ -61,8 +79,8 @@ def logins_of(schema: Schema, secret: str, environment: Mapping[str, str]) -> Lo
     return Logins(
         known,
         key,
-        Counter(one.iterations for one in known.values()).most_common(1)[0][0],
-        Counter(len(one.salt) for one in known.values()).most_common(1)[0][0],
+        _commonest(one.iterations for one in known.values()),
+        _commonest(len(one.salt) for one in known.values()),
         tuple(_without(one) for one in schema.analysts if one.name not in known),
     )
 

@@ -33,6 +33,8 @@ def run(given: argparse.Namespace, screen: Screen) -> None:
     for one in server.databases:
         for who in one.logins.without:
             log.warning("cannot log in", database=one.name, reason=who)
+    for name in server.databases.conspicuous():
+        log.warning("a login tells that there is this analyst: her verifier is unlike the others", user=name)
 
     async def ready() -> None:
         if given.metrics_port is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import Error, InterfaceError
-from dpsql.logins import Logins, logins_of
+from dpsql.logins import Logins, conspicuous, logins_of, strangers_of
 from dpsql.passwords import Verifier
 from dpsql.session import Memory, Session
 
@@ -88,13 +88,22 @@ class Databases:
 
     def login(self, database: str, user: str) -> Login:
         """Whoever is asked for: known or not, the same is done. A user of one database who names another that is not
-        hers proves first who she is, and is told then."""
+        hers proves first who she is, and is told then.
+
+        Who has another password in each of two databases is seen to be known in both: her salts are two.
+        """
+        made_up, _ = strangers_of([one.logins for one in self._now]).verifier(user)
         named = next((one for one in self._now if one.name == database), None)
         others = [one for one in self._now if one is not named]
         candidates = [one for one in (named, *others) if one is not None]
         found = [(one, *one.logins.verifier(user)) for one in candidates]
-        one, verifier, known = next((each for each in found if each[2]), found[0])
+        one, verifier, known = next((each for each in found if each[2]), (None, made_up, False))
         return Login(verifier, known, one if known and one is named else None)
+
+    def conspicuous(self) -> tuple[str, ...]:
+        """Who is told from a stranger by a login alone."""
+        strangers = strangers_of([one.logins for one in self._now])
+        return tuple(name for one in self._now for name in conspicuous(one.logins, strangers))
 
     def replace(self, old: Served, new: Served) -> None:
         self._now[self._now.index(old)] = new

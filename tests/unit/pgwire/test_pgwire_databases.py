@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,27 @@ def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothi
         assert login.known and login.served is None and login.verifier == opened[1].logins.known["bob"]
     stranger = databases.login("nothing", "eve")
     assert not stranger.known and stranger.served is None
+
+
+def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[Served]) -> None:
+    """Not on the database: else two salts under two names would tell what databases there are and who is known."""
+    for order in (opened, opened[::-1]):
+        databases = Databases(order)
+        for user in ("eve", "mallory", "", "bob"):
+            asked = {databases.login(database, user).verifier for database in ("hospital", "clinic", "nothing", "")}
+            assert len(asked) == 1, user
+        assert databases.login("clinic", "eve").verifier != databases.login("clinic", "mallory").verifier
+    known = opened[1].logins.known["bob"]
+    stranger = Databases(opened).login("clinic", "eve").verifier
+    assert (stranger.iterations, len(stranger.salt)) == (known.iterations, len(known.salt))
+
+
+def test_who_is_told_from_a_stranger_is_known_to_the_owner(opened: list[Served]) -> None:
+    assert Databases(opened).conspicuous() == ()
+    odd = replace(opened[1].logins.known["bob"], iterations=20_000)
+    changed = replace(opened[1].logins, known={**opened[1].logins.known, "bob": odd})
+    opened[1].logins = changed
+    assert Databases(opened).conspicuous() == ("bob",)
 
 
 def test_no_two_databases_have_one_name(opened: list[Served]) -> None:
