@@ -39,7 +39,7 @@ SELECT 1 WHERE FALSE
 -- case: SQLAlchemy's question
 SHOW transaction_isolation
 ---- duckdb
-SELECT 'serializable'
+SELECT 'read committed'
 
 -- case: a loss of one's own
 SET epsilon = 2000

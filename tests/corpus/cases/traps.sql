@@ -613,7 +613,7 @@ LINE 1: SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY 9
 -- case: a negative LIMIT
 SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1
 ---- error
-DataError 22000: post-processing failed: LIMIT/OFFSET cannot be negative
+ProgrammingError 2201W: post-processing failed: LIMIT/OFFSET cannot be negative
 
 -- case: GoogleSQL: more than the owner allows
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 1000) ward, COUNT(*) FROM visits GROUP BY ward

@@ -11,6 +11,7 @@ from support.running import COUNT, PATIENCE, gated_house, in_thread, until
 import dpsql
 from dpsql.dbapi.connection import Connection
 from dpsql.errors import QueryCanceled
+from dpsql.intervals import Interval
 
 QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 SERIES = "SELECT i FROM generate_series(1, {}) AS s(i) ORDER BY i"
@@ -271,7 +272,8 @@ TYPES = [  # SQL, the value, the object that its type equals, and names that it 
     ("TIME '01:02:03'", dt.time(1, 2, 3), dpsql.DATETIME, ["TIME"]),
     ("TIMESTAMP '2024-02-29 12:00:00'", dt.datetime(2024, 2, 29, 12), dpsql.DATETIME, ["timestamp"]),
     ("TIMESTAMPTZ '2024-02-29 12:00:00+00'", UTC, dpsql.DATETIME, ["TIMESTAMPTZ", "timestamp with time zone"]),
-    ("INTERVAL 36 HOUR", dt.timedelta(hours=36), dpsql.DATETIME, ["interval"]),
+    ("INTERVAL 26 HOUR - INTERVAL 2 HOUR", Interval.of(0, 0, 86_400_000_000), dpsql.DATETIME, ["interval"]),
+    ("INTERVAL 6 HOUR", dt.timedelta(hours=6), dpsql.DATETIME, ["interval"]),
     ("'a'::BLOB", b"a", dpsql.BINARY, ["BLOB", "blob"]),
 ]
 OBJECTS = (dpsql.STRING, dpsql.BINARY, dpsql.NUMBER, dpsql.DATETIME, dpsql.ROWID)
