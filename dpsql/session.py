@@ -278,9 +278,12 @@ class Session:
 
     @property
     def _who(self) -> Identity:
-        variables = self._state.now.variables.items()
-        own = self._roles.of(NOBODY).account.name
-        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, own, self.process)
+        now = self._state.now
+        opened = self._roles.opened(now.role).own
+        variables = (*now.own, *now.variables.items())
+        login = self._roles.of(NOBODY).account.name
+        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, login, opened,
+                        self.process)  # fmt: skip
 
     @property
     def settings(self) -> SessionSettings:
@@ -296,9 +299,12 @@ class Session:
         with self._set(settings):
             return self._queries.explain(sql, literals(parameters))
 
-    def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
+    def describe(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
-        return self._queries.describe(sql, parameters)
+        with self._set(settings):
+            return self._queries.describe(sql, parameters)
 
     def compiled(
         self,

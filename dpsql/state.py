@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from dpsql import settings as setting
@@ -60,8 +61,13 @@ class Values:
             return self.variables.show(name)
         return setting.show(self.settings, name)
 
+    @cached_property
+    def own(self) -> tuple[tuple[str, str], ...]:
+        """dpsql's, in their order."""
+        return tuple((name, setting.show(self.settings, name)) for name in setting.NAMES)
+
     def items(self) -> list[tuple[str, str]]:
-        return [(name, setting.show(self.settings, name)) for name in setting.NAMES] + list(self.variables.items())
+        return [*self.own, *self.variables.items()]
 
 
 @dataclass(frozen=True)

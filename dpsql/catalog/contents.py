@@ -14,6 +14,7 @@ from dpsql.catalog.builtin import Attribute, Relation, elements, relation, rows,
 from dpsql.catalog.functions import pg_proc
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.objects import OWNER, OWNER_NAME, USER
+from dpsql.catalog.own_settings import OWN
 from dpsql.catalog.relations import Known
 from dpsql.catalog.rows import Row
 from dpsql.catalog.variables import Variables, is_variable
@@ -118,10 +119,14 @@ def pg_user(who: Identity) -> Iterator[Known]:
 
 
 def pg_settings(who: Identity) -> Iterator[Known]:
-    """The session's, as SHOW ALL has them, with PostgreSQL's words for those that are its own."""
+    """The session's, as SHOW ALL has them, with PostgreSQL's words for those that are its own, and ours for ours."""
     named = titles("pg_settings")
     told = {str(row[0]).lower(): dict(zip(named, row, strict=True)) for row in rows("pg_settings")}
+    opened = dict(who.opened)
     for name, setting in who.variables:
+        if name in OWN:
+            yield _own(name, setting, opened.get(name, setting))
+            continue
         texts = told.get(name.lower(), {})
         words = {word: texts.get(word) for word in ("unit", "category", "short_desc", "vartype", "min_val", "max_val")}
         yield {
@@ -131,6 +136,15 @@ def pg_settings(who: Identity) -> Iterator[Known]:
             "category": words["category"] or "dpsql", "vartype": words["vartype"] or "string",
             "enumvals": elements(str(texts["enumvals"])) if texts.get("enumvals") else None,
         }  # fmt: skip
+
+
+def _own(name: str, setting: str, opened: str) -> Known:
+    known = OWN[name]
+    return {
+        "name": name, "setting": setting, "category": "dpsql", "short_desc": known.short, "vartype": known.vartype,
+        "enumvals": list(known.choices) or None, "context": "user", "pending_restart": False,
+        "source": "default" if setting == opened else "session", "reset_val": opened, "boot_val": opened,
+    }  # fmt: skip
 
 
 def _default(name: str, setting: str) -> str:

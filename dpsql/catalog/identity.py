@@ -12,13 +12,14 @@ SCHEMA = "public"
 @dataclass(frozen=True)
 class Identity:
     """`version` is dpsql's; `variables` are what current_setting() may read; `login` is who connected, where another is
-    acted for."""
+    acted for; `opened` are dpsql's own settings as RESET brings them back."""
 
     user: str
     database: str
     version: str
     variables: tuple[tuple[str, str], ...] = ()
     login: str | None = None
+    opened: tuple[tuple[str, str], ...] = ()
     process: int = 0  # what pg_backend_pid() says; a wire gives each connection a number
 
     @property
