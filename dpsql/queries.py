@@ -21,6 +21,7 @@ from dpsql.dataset import Dataset
 from dpsql.derivation import Told, tell
 from dpsql.errors import OperationalError, QueryCanceled
 from dpsql.explain import Explanation, as_declared, explain
+from dpsql.holding import HOLDING, size_of
 from dpsql.ledger.base import Claim
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
@@ -38,7 +39,7 @@ from dpsql.sql.pointing import pointing_into
 KEPT = 256
 """Compiled statements, and answers, that are remembered."""
 
-KEPT_ROWS = 1000
+KEPT_ROWS, KEPT_BYTES = 1000, 256 * 1024
 """Of an answer that is remembered."""
 
 
@@ -101,7 +102,8 @@ class Queries:
         """What ends because the statement was canceled, or its time is over, says that."""
         try:
             with pointing_into(sql):
-                return self._asked(sql, parameters)
+                answer = self._asked(sql, parameters)
+                return replace(answer, rows=HOLDING.counted(self.role.account.name, answer.rows))
         except QueryCanceled:  # it says already what became of the run
             raise
         except OperationalError:
@@ -141,7 +143,7 @@ class Queries:
         tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
         result = sandbox.run(compiled.post_sql, tables, self._seconds())
         answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
-        if bought.numbers and not compiled.reads and not told.sources and len(answer.rows) <= KEPT_ROWS:
+        if bought.numbers and not compiled.reads and not told.sources and _is_small(answer):
             self.memory.answered.put(self._same(compiled, bought.numbers), answer.again())
         return answer
 
@@ -212,3 +214,7 @@ class Queries:
 
 def _asks_for_the_time(sql: str) -> bool:
     return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
+
+
+def _is_small(answer: Answer) -> bool:
+    return len(answer.rows) <= KEPT_ROWS and size_of(answer.rows) <= KEPT_BYTES

@@ -243,7 +243,7 @@ def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
         await server.serve()
 
-    apart = run_apart()
+    apart = run_apart(server.options.bounds.answer_bytes)
     try:
         asyncio.run(main())
     finally:

@@ -61,6 +61,7 @@ class Bounds:
     write_seconds: float = 60.0
     message_bytes: int = 16 * 1024 * 1024
     buffered_bytes: int = 256 * 1024 * 1024  # of all clients together, of messages that have begun
+    answer_bytes: int = 1024 * 1024 * 1024  # of all clients together, of answers that they have not read or closed
 
 
 @dataclass(eq=False)

@@ -28,6 +28,7 @@ from dpsql.catalog.database import Asked
 from dpsql.engines.watch import stopped_by_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.exact import Row
+from dpsql.holding import HOLDING
 from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
 from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, asker, column_of, run_elsewhere
 from dpsql.schema.model import Schema
@@ -87,6 +88,7 @@ class Children:
             idle, self._idle = self._idle, []
         for child in idle:
             child.end()
+        HOLDING.most = None
         run_elsewhere(None)
         database.run_elsewhere(None)
 
@@ -154,10 +156,11 @@ class Children:
         child.end()
 
 
-def run_apart() -> Children:
+def run_apart(answer_bytes: int | None = None) -> Children:
     """From now on, all that this process post-processes, and is asked of the catalog, runs in children; close them at
-    the end."""
+    the end. The answers that its clients hold take at most so many bytes together."""
     children = Children()
+    HOLDING.most = answer_bytes
     children.start(KEPT // 2)
     run_elsewhere(children)
     database.run_elsewhere(children)
