@@ -13,14 +13,15 @@ from dpsql.settings import NAMES
 from dpsql.vocabulary import named_settings
 
 DCONFIG = (
-    "SELECT s.name AS \"Parameter\", pg_catalog.current_setting(s.name) AS \"Value\" FROM pg_catalog.pg_settings s "
+    'SELECT s.name AS "Parameter", pg_catalog.current_setting(s.name) AS "Value" FROM pg_catalog.pg_settings s '
     "WHERE pg_catalog.lower(s.name) OPERATOR(pg_catalog.~) '^(epsilon)$' COLLATE pg_catalog.default ORDER BY 1"
 )
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    return open_shop(tmp_path)[0]
+    shop: Session = open_shop(tmp_path)[0]
+    return shop
 
 
 def test_each_is_described() -> None:
