@@ -219,6 +219,9 @@ class Session:
         """A query that another statement holds."""
         if read_command(sql, parameters) is not None:
             raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
+        catalog = self._queries.about_catalog(sql, parameters)
+        if catalog is not None and catalog.sets:  # it would be said to be set, and would not be
+            raise Unsupported("set_config() stands in a statement of its own", hint="SELECT set_config(…), or SET ….")
         return self._queries.ask(sql, literals(parameters))
 
     def told(self, command: Command) -> Answer:

@@ -133,3 +133,19 @@ def test_a_cursor_never_leaves_its_rows(rows: int) -> None:
                     continue
                 places, end = _way(FetchCommand("c", way, count), at, rows)
                 assert all(1 <= place <= rows for place in places) and 0 <= end <= rows + 1
+
+
+@pytest.mark.parametrize("name", ["epsilon", "application_name"])
+def test_what_is_not_set_is_not_said_to_be(session: Session, name: str) -> None:
+    """In a statement that is held, set_config() would be answered and do nothing: of a role, the wrong one would pay."""
+    setting = f"SELECT set_config('{name}', '0.125', false)"
+    before = session.execute(f"SHOW {name}").rows
+    session.execute("DEALLOCATE ALL")
+    with pytest.raises(Unsupported, match="a statement of its own"):
+        session.execute(f"PREPARE r AS {setting}")
+        session.execute("EXECUTE r")
+    with pytest.raises(Unsupported, match="a statement of its own"):
+        session.execute(f"DECLARE c CURSOR WITH HOLD FOR {setting}")
+    assert session.execute(f"SHOW {name}").rows == before
+    session.execute(setting)
+    assert session.execute(f"SHOW {name}").rows == [("0.125",)]
