@@ -137,7 +137,7 @@ def test_a_cursor_never_leaves_its_rows(rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["epsilon", "application_name"])
 def test_what_is_not_set_is_not_said_to_be(session: Session, name: str) -> None:
-    """In a statement that is held, set_config() would be answered and do nothing: of a role, the wrong one would pay."""
+    """Where it is held, set_config() would be answered and do nothing: of a role, the wrong account would pay."""
     setting = f"SELECT set_config('{name}', '0.125', false)"
     before = session.execute(f"SHOW {name}").rows
     session.execute("DEALLOCATE ALL")
