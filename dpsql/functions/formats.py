@@ -137,6 +137,11 @@ _TOKENS: dict[str, Piece] = {
 _PLAIN = set(" -/.,:;_()[]|+#*\t")
 
 
+def known_parts() -> list[str]:
+    """What a format of to_char may hold, in capitals."""
+    return sorted({token.upper() for token in (*_NAMES, *_TOKENS) if not token.startswith("FM")})
+
+
 def postgres_pieces(written: str) -> tuple[Piece, ...]:
     """The pieces of a format of to_char."""
     pieces: list[Piece] = []

@@ -96,7 +96,8 @@ def _wrong(kind: str, message: str, detail: str | None) -> Error:
 def _wrong_call(message: str, detail: str | None) -> Error | None:
     """A function, operator or type that there is not."""
     if found := _TYPE.search(message):
-        return ProgrammingError(f'type "{found[1]}" does not exist', sqlstate="42704")
+        name = found[1].lower() if found[1].isupper() else found[1]  # as words that the parser knows are written
+        return ProgrammingError(f'type "{name}" does not exist', sqlstate="42704")
     found = _CALL.search(message)
     if found is None:
         return None

@@ -4,6 +4,8 @@ PostgreSQL's.
     to_char(day, 'Mon YYYY')  is written  strftime(day, '%b %Y')      x LIKE y    is written  x LIKE y ESCAPE '\\'
     format('%s of %s', a, b)  is written  printf('%s of %s', …)      x::varchar(3)  is written  left(x::text, 3)
 
+`numerics` has casts to numeric, `meanings_more` functions of one kind each.
+
 What a format of dates cannot say here is refused, before anything is charged.
 """
 
@@ -16,11 +18,14 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from dpsql.errors import Unsupported
-from dpsql.functions.formats import Piece, UnknownFormat, directives, postgres_pieces, printed_form
+from dpsql.errors import InvalidParameter, LimitExceeded, Unsupported
+from dpsql.functions.formats import Piece, UnknownFormat, directives, known_parts, postgres_pieces, printed_form
 from dpsql.sql.dialect import span_of
-from dpsql.sql.numerics import plain_numeric
+from dpsql.sql.meanings_more import MORE, refuse_infinite
+from dpsql.sql.numerics import plain_numeric, scaled_numeric
+from dpsql.sql.outputs import type_of
 from dpsql.sql.spellings import FORMAT
+from dpsql.types import BOOLEAN, INTERVAL
 
 _NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_group_array",
           "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object"}  # fmt: skip
@@ -28,6 +33,7 @@ _NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_grou
 _TRUTHS = {word[:length]: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off")
            for length in range(1 + (word[0] == "o"), len(word) + 1)} | {"1": True, "0": False}  # fmt: skip
 _CUT = (exp.DType.VARCHAR, exp.DType.NVARCHAR, exp.DType.CHAR, exp.DType.NCHAR)
+MOST_PARTS = 10_000
 _MADE = "made"
 """The note of a node that was written here: it is written once."""
 
@@ -46,14 +52,26 @@ def with_postgres_meanings(post: exp.Query) -> None:
         write = _WRITTEN.get(type(node))
         made = write(node) if write is not None and _MADE not in node.meta else None
         if made is not None:
+            _check_size(made)
             made.meta[_MADE] = True
             node.replace(made)
+
+
+def _check_size(made: exp.Expr) -> None:
+    """What is written holds an argument several times: nested, these would multiply."""
+    if sum(1 for _ in made.walk()) > MOST_PARTS:
+        raise LimitExceeded("calls are nested too deeply after the aggregation",
+                            hint="Name an inner call in a sub-select.")  # fmt: skip
 
 
 # --- dates as text and back ------------------------------------------------------------------------------------------
 
 
 def _to_char(node: exp.Expr) -> exp.Expr | None:
+    if type_of(node.this) == INTERVAL:
+        raise Unsupported("TO_CHAR of an interval is not supported",
+                          hint="CAST(x AS text), or EXTRACT(hour FROM x), of an interval x.",
+                          span=span_of(node))  # fmt: skip
     pieces = _pieces(node)
     printed = _ByName().parse(printed_form(pieces, "moment"))[0]
     assert printed is not None
@@ -78,7 +96,11 @@ def _pieces(node: exp.Expr) -> tuple[Piece, ...]:
     try:
         return postgres_pieces(written)
     except UnknownFormat as error:
-        raise Unsupported(f'the format has an unknown part "{error}"', span=span_of(node)) from None
+        raise Unsupported(
+            f'the format has an unknown part "{error}"',
+            hint=f'Known are {", ".join(known_parts())}, and FM before them; "text" stands in double quotes.',
+            span=span_of(node),
+        ) from None
 
 
 _UNITS = {
@@ -117,9 +139,18 @@ def _format(node: exp.Expr) -> exp.Expr | None:
     if re.sub("%[s%]", "", written.name).count("%"):
         raise Unsupported("FORMAT takes %s and %%", hint="For example: format('%s of %s', ward, n).",
                           span=span_of(node))  # fmt: skip
-    texts = [exp.Coalesce(this=exp.cast(arg.copy(), "text"), expressions=[exp.Literal.string("")])
-             for arg in node.expressions]  # fmt: skip
+    if written.name.replace("%%", "").count("%") > len(node.expressions):
+        raise InvalidParameter("too few arguments for format()", span=span_of(node))
+    texts = [exp.Coalesce(this=_as_text(arg), expressions=[exp.Literal.string("")]) for arg in node.expressions]
     return _call("printf", written.copy(), *texts)
+
+
+def _as_text(value: exp.Expr) -> exp.Expr:
+    """As FORMAT shows it: a truth by one letter."""
+    if type_of(value) != BOOLEAN:
+        return exp.cast(value.copy(), "text")
+    letters = exp.Case().when(exp.paren(value.copy()), exp.Literal.string("t"))
+    return letters.when(exp.Not(this=exp.paren(value.copy())), exp.Literal.string("f"))
 
 
 def _call_by_name(node: exp.Expr) -> exp.Expr | None:
@@ -140,7 +171,8 @@ def _cast(node: exp.Expr) -> exp.Expr | None:
         return None if truth is None else exp.Boolean(this=truth)
     if to.this is exp.DType.DECIMAL and not to.expressions:
         return plain_numeric(node)
-    return None
+    refuse_infinite(node)
+    return scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
 
 
 def _width_bucket(node: exp.Expr) -> exp.Expr | None:
@@ -175,4 +207,5 @@ _WRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Anonymous: _call_by_name,
     exp.Cast: _cast,
     exp.WidthBucket: _width_bucket,
+    **MORE,
 }

@@ -60,7 +60,7 @@ FIXED: dict[type[exp.Expr], Type] = {
 WHOLE_PARTS = frozenset(
     {
         "year", "isoyear", "quarter", "month", "week", "day", "dow", "isodow", "dayofweek", "doy", "dayofyear", "hour",
-        "minute", "second", "century", "decade",
+        "minute", "century", "decade",
     }
 )  # fmt: skip
 """What EXTRACT gives as a whole number."""

@@ -14,6 +14,7 @@ from dpsql import lex
 from dpsql.errors import InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.span import Span
 from dpsql.sql.dialect import SIGN, Reader, span_of
+from dpsql.sql.long_numbers import with_long_numbers
 from dpsql.sql.options import Option, plain_aggregates, take_options
 from dpsql.sql.parameters import MOST_DIGITS, Parameter, bind, foreign_placeholder, holds_half, not_ours
 from dpsql.sql.parentheses import without_parentheses
@@ -101,16 +102,14 @@ def tokenize(sql: str) -> list[Token]:
         raise InvalidSyntax("the statement holds half of a character")
     signs = _signs(sql)
     try:
-        tokens = list(Reader().tokenize(_with_signs(sql, signs)))
+        tokens = with_long_numbers(list(Reader().tokenize(_with_signs(sql, signs))), sql)
     except TokenError:
         raise InvalidSyntax("the statement ends within a quoted text, name or comment") from None
     if len(tokens) > MOST_TOKENS:
         raise LimitExceeded(f"the statement has more than {MOST_TOKENS} words")
     for token in tokens:
         _check_token(token, sql)
-    if signs and sum(token.text == SIGN for token in tokens) < len(signs):
-        raise InvalidSyntax("a $ stands where no placeholder can")
-    return [_retyped(token, token.token_type, "$") if token.start in signs else token for token in tokens]
+    return _without_signs(tokens, signs, sql) if signs else tokens
 
 
 def _signs(sql: str) -> frozenset[int]:
@@ -123,6 +122,15 @@ def _signs(sql: str) -> frozenset[int]:
 def _with_signs(sql: str, signs: Collection[int]) -> str:
     """Each of them as one token, of the same length."""
     return "".join(SIGN if at in signs else character for at, character in enumerate(sql)) if signs else sql
+
+
+def _without_signs(tokens: list[Token], signs: Collection[int], sql: str) -> list[Token]:
+    """Each is a $ again, also in the rest of a command, which the tokenizer takes for one text."""
+    if SIGN in sql and sum(token.text == SIGN for token in tokens) < len(signs):
+        raise InvalidSyntax("a $ stands where no placeholder can")
+    kept = [token.start not in signs and (SIGN in sql or SIGN not in token.text) for token in tokens]
+    pairs = zip(tokens, kept, strict=True)
+    return [one if same else _retyped(one, one.token_type, one.text.replace(SIGN, "$")) for one, same in pairs]
 
 
 def _check_token(token: Token, sql: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import Unsupported
+from dpsql.errors import LimitExceeded, Unsupported
 from dpsql.post import sandbox
 from dpsql.sql.parse import parse
 from dpsql.sql.post import render_post
@@ -38,6 +38,9 @@ def value(written: str, source: str = "") -> Any:
         ("'abc'::varchar(2)", "ab"), ("12345::varchar(3)", "123"), ("'abc'::varchar", "abc"),
         ("octet_length('ä')", 2), ("every(n > 0)", True), ("every(n > 1)", False),
         ("width_bucket(5, 0, 10, 5)", 3), ("width_bucket(-1, 0, 10, 5)", 0), ("width_bucket(10, 0, 10, 5)", 6),
+        ("substr('hello', -1, 3)", "h"), ("'abc' SIMILAR TO '%b%'", True), ("to_hex(255)", "ff"), ("1_000", 1000),
+        ("round(2.5::float8)", 2.0), ("round(5 / 2.0)", 3.0),
+        ("extract(second FROM TIME '10:00:01.5')::text", "1.500000"),
         ("width_bucket(NULL::integer, 0, 10, 5)", None), ("width_bucket(3.5, 3, 5, 4)", 2),
     ],
 )  # fmt: skip
@@ -70,7 +73,9 @@ def test_a_double_stays_one_where_nothing_rounds_it() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["to_char(DATE '2024-01-01', 'YYYY TZ')", "to_date('x', 'Day')", "format('%I', 'a')", "to_char(now(), 'a' || 'b')"],
+    ["to_char(DATE '2024-01-01', 'YYYY TZ')", "to_char(INTERVAL '1 day', 'DD')", "'infinity'::date", "'a' SIMILAR TO p",
+     "DATE '-infinity'", "x #>> p", "'a' SIMILAR TO '('",
+     "to_date('x', 'Day')", "format('%I', 'a')", "to_char(now(), 'a' || 'b')"],
 )
 def test_what_cannot_be_said_here_is_refused(written: str) -> None:
     with pytest.raises(Unsupported):
@@ -78,6 +83,18 @@ def test_what_cannot_be_said_here_is_refused(written: str) -> None:
 
 
 def test_writing_twice_is_writing_once() -> None:
-    tree = parse("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x) FROM t")
+    tree = parse("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x), "
+                 "x SIMILAR TO 'a%', substr(x, y, z), round(x::float8), x::float8::numeric(9, 2), "
+                 "round(x::numeric, 2), extract(second FROM d), to_hex(y), date_trunc('century', d), "
+                 "x #>> '{a}' FROM t")
     once = render_post(tree)
     assert render_post(tree) == once
+
+
+def test_what_is_written_several_times_does_not_multiply() -> None:
+    """Of one statement of some hundred words, a server would write gigabytes."""
+    nested = "s"
+    for _ in range(40):
+        nested = f"substr(s, strpos({nested}, 'a'))"
+    with pytest.raises(LimitExceeded):
+        render_post(parse(f"SELECT {nested} FROM t"))

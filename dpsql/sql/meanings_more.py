@@ -1,0 +1,164 @@
+"""Functions after the noise that DuckDB has under the same name, for something else: parts of seconds, halves, places
+in texts, patterns, digits to the base 16, paths into JSON, centuries.
+
+    extract(second FROM at)   keeps its fraction          substr('hello', -1, 3)   counts from before the text
+    x SIMILAR TO 'a%'         is PostgreSQL's pattern     x #>> '{a,b}'            is a path
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dpsql.errors import DataError, Unsupported
+from dpsql.functions import regex
+from dpsql.sql.dialect import WRITTEN, span_of
+
+_SECONDS = frozenset({"second", "seconds", "sec", "secs", "s"})
+_MILLISECONDS = frozenset({"millisecond", "milliseconds", "msec", "msecs", "ms"})
+_FLOATS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+_TIMES = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+_SHIFTED = ("CENTURY", "MILLENNIUM")
+
+
+def _extract(node: exp.Expr) -> exp.Expr | None:
+    """Seconds with their fraction: a decimal, or of DATE_PART a double."""
+    unit = node.name.lower()
+    digits = 6 if unit in _SECONDS else 3 if unit in _MILLISECONDS else None
+    if digits is None:
+        return None
+    micro = _call("date_part", exp.Literal.string("microseconds"), node.expression.copy())
+    value = exp.Div(this=micro, expression=exp.cast(exp.Literal.number(10**digits), "double"))
+    exact = exp.DataType.build("double" if node.meta.get(WRITTEN) == "date_part" else f"decimal(18, {digits})")
+    return exp.cast(value, exact)
+
+
+def _round(node: exp.Expr) -> exp.Expr | None:
+    """A half of a double is rounded to the even number; of what is a double here only, as a quotient, it is not."""
+    inner = node.this.unnest()
+    while isinstance(inner, exp.Neg):
+        inner = inner.this.unnest()
+    is_float = isinstance(inner, exp.Cast) and inner.to.this in _FLOATS
+    return _call("round_even", node.this.copy(), _whole(0)) if is_float and node.args.get("decimals") is None else None
+
+
+def _substring(node: exp.Expr) -> exp.Expr | None:
+    """Places below the first are there, and empty; a length is no direction."""
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None or (_is_plain(start, 1) and (length is None or _is_plain(length, 0))):
+        return None
+    if length is None:
+        return _when(exp.LT(this=exp.paren(start.copy()), expression=_whole(1)), node.this.copy(),
+                     _call("substring", node.this.copy(), start.copy()))  # fmt: skip
+    if isinstance(length, exp.Neg) and isinstance(length.this, exp.Literal):
+        raise DataError("negative substring length not allowed", span=span_of(node), sqlstate="22011")
+    end = exp.Sub(this=exp.Add(this=exp.paren(start.copy()), expression=exp.paren(length.copy())),
+                  expression=_whole(1))  # fmt: skip
+    cut = _call("substring", node.this.copy(), _whole(1), _call("greatest", end, _whole(0)))
+    found = _when(exp.LT(this=exp.paren(start.copy()), expression=_whole(1)), cut,
+                  _call("substring", node.this.copy(), start.copy(), length.copy()))  # fmt: skip
+    if _is_plain(length, 0):
+        return found
+    wrong = _call("error", exp.Literal.string("negative substring length not allowed"))
+    return _when(exp.LT(this=exp.paren(length.copy()), expression=_whole(0)), wrong, found)
+
+
+def _hex(node: exp.Expr) -> exp.Expr | None:
+    """In small letters; a negative integer has 32 bits."""
+    value = node.this
+    is_integer = exp.EQ(this=_call("typeof", value.copy()), expression=exp.Literal.string("INTEGER"))
+    short = exp.BitwiseAnd(this=exp.cast(value.copy(), "bigint"), expression=_whole(0xFFFFFFFF))
+    bits = _when(is_integer, short, exp.cast(value.copy(), "bigint"))
+    return _call("lower", _call("to_hex", bits))
+
+
+def _similar(node: exp.Expr) -> exp.Expr | None:
+    if isinstance(node.parent, exp.Escape):
+        return None
+    return _pattern(node, "\\")
+
+
+def _escape(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node.this, exp.SimilarTo):
+        return None
+    escape = node.expression
+    if not isinstance(escape, exp.Literal) or len(escape.name) > 1:
+        raise Unsupported("ESCAPE takes one ASCII character", span=span_of(node))
+    return _pattern(node.this, escape.name)
+
+
+def _pattern(node: exp.Expr, escape: str) -> exp.Expr:
+    written = node.expression.unnest()
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        raise Unsupported("a pattern must be a literal text", span=span_of(node))
+    try:
+        pattern = regex.similar(written.name, escape)
+        regex.check(pattern)
+    except regex.Malformed as error:
+        raise Unsupported(f"the pattern cannot be used: {error}", span=span_of(node)) from None
+    return _call("regexp_full_match", node.this.copy(), exp.Literal.string(pattern), exp.Literal.string("s"))
+
+
+def _path(name: str, operator: str) -> Callable[[exp.Expr], exp.Expr | None]:
+    """`#>` and `#>>`: by a list of keys, as one text."""
+
+    def write(node: exp.Expr) -> exp.Expr | None:
+        keys = node.expression
+        plain = isinstance(keys, exp.Literal) and keys.name[:1] == "{" and keys.name[-1:] == "}"
+        if not plain or any(mark in keys.name for mark in '"\\'):
+            raise Unsupported(f"{operator} takes a list of keys as text", hint=f"For example: x {operator} '{{a,b}}'.",
+                              span=span_of(node))  # fmt: skip
+        steps = [key.strip().replace("~", "~0").replace("/", "~1") for key in keys.name[1:-1].split(",")]
+        path = "".join(f"/{step}" for step in steps)
+        return _call(name, exp.cast(node.this.copy(), "json"), exp.Literal.string(path))
+
+    return write
+
+
+def _trunc(node: exp.Expr) -> exp.Expr | None:
+    """Centuries and millennia begin with their first year."""
+    unit = node.args.get("unit")
+    if not isinstance(unit, exp.Var) or unit.name.upper() not in _SHIFTED:
+        return None
+    year = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("YEAR"))
+    before = exp.Sub(this=exp.paren(node.this.copy()), expression=year)
+    began = _call("date_trunc", exp.Literal.string(unit.name.lower()), before)
+    return exp.Paren(this=exp.Add(this=began, expression=year.copy()))
+
+
+def refuse_infinite(cast: exp.Expr) -> None:
+    inner = cast.this
+    written = inner.name if isinstance(inner, exp.Literal) and inner.is_string else ""
+    if cast.args["to"].this in _TIMES and written.strip().lower().lstrip("+-") in ("infinity", "inf"):
+        raise Unsupported("there is no infinite date or time here", hint="Leave the bound out.", span=span_of(cast))
+
+
+def _is_plain(node: exp.Expr, least: int) -> bool:
+    return isinstance(node, exp.Literal) and node.is_int and int(node.this) >= least
+
+
+def _when(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Case().when(condition, then).else_(otherwise))
+
+
+def _whole(number: int) -> exp.Expr:
+    return exp.Literal.number(number)
+
+
+def _call(name: str, *args: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(args))
+
+
+MORE: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
+    exp.Extract: _extract,
+    exp.Round: _round,
+    exp.Substring: _substring,
+    exp.Hex: _hex,
+    exp.SimilarTo: _similar,
+    exp.Escape: _escape,
+    exp.JSONBExtract: _path("json_extract", "#>"),
+    exp.JSONBExtractScalar: _path("json_extract_string", "#>>"),
+    exp.TimestampTrunc: _trunc,
+    exp.DateTrunc: _trunc,
+}
