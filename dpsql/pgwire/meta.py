@@ -40,8 +40,6 @@ SERVER = "dpsql.server"
 CODE = "01DP1"
 """The SQLSTATE of these notices: a warning, of the class that PostgreSQL leaves to implementations."""
 MESSAGE = "dpsql"
-MOST_ROWS = 10_000_000
-"""Of an answer, as far as a client believes it: memory is made for each."""
 MARK = "dpsql:"
 CHUNK = 500
 """Cells in one notice: some 50 kB, however long the answer is. Only lists can make it longer; a Detail is never cut."""
@@ -67,7 +65,7 @@ def write_server(server: Server) -> str:
 
 def read_server(text: str) -> Server:
     """ValueError where this is no server of ours."""
-    return from_plain(Server, json.loads(text))
+    return from_plain(Server, read_json(text))
 
 
 # --- what holds for one statement ------------------------------------------------------------------------------------
@@ -100,7 +98,7 @@ def read_name(name: str) -> Wishes:
     if not name.startswith(MARK):
         return Wishes()
     try:
-        return from_plain(Wishes, json.loads(name.removeprefix(MARK)))
+        return from_plain(Wishes, read_json(name.removeprefix(MARK)))
     except ValueError:
         raise errors.ProgrammingError("the name of a statement cannot be read", sqlstate="08P01") from None
 
@@ -157,17 +155,19 @@ class Told:
     span: Span | None = None
     detail: str | None = None
     """The error's own, without the sentence on its charge that others are told in it."""
-    bars: list[list[CellError | None]] = field(default_factory=list)
-    """One for each row, with one for each column."""
+    rows: int = 0
+    """How many the server says that there are; memory is made for none of them before it has come."""
+    bars: dict[tuple[int, int], CellError] = field(default_factory=dict)
+    """By row and column, where there is one."""
     values: dict[tuple[int, int], Any] = field(default_factory=dict)
     """By row and column, where the wire has no type for the column."""
 
     def add(self, detail: str) -> None:
         """Read one more notice; ValueError where it cannot be one."""
-        plain = json.loads(detail)
+        plain = read_json(detail)
         try:
             self._add(plain)
-        except (KeyError, TypeError, AttributeError, IndexError):
+        except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
             raise ValueError("a notice of another form") from None
 
     def _add(self, plain: Mapping[str, Any]) -> None:
@@ -183,13 +183,20 @@ class Told:
             self.command, self.left = str(plain["command"]), from_plain(_WORDS, plain["left"])
             self.notices = tuple(str(one) for one in plain["notices"])
             self.receipts = from_plain(_RECEIPTS, plain["receipts"])
-            if not 0 <= plain["rows"] <= MOST_ROWS:
-                raise ValueError("more rows than an answer has")
-            self.bars = [[None] * len(self.columns) for _ in range(plain["rows"])]
+            self.rows = from_plain(int, plain["rows"])
         for place, bar in enumerate(plain.get("bars", ()), start=plain.get("from", 0)):
-            self.bars[place][plain["column"]] = None if bar is None else CellError(*map(told, bar))
+            if bar is not None:
+                self.bars[self._cell(place, plain["column"])] = CellError(*map(told, bar))
         for place, value in enumerate(plain.get("values", ()), start=plain.get("from", 0)):
-            self.values[place, plain["column"]] = told(value)
+            self.values[self._cell(place, plain["column"])] = told(value)
+
+    def _cell(self, row: int, column: int) -> tuple[int, int]:
+        if 0 <= row < self.rows and 0 <= column < len(self.columns):
+            return row, column
+        raise ValueError("a cell that the answer does not have")
+
+    def bars_of(self, row: int) -> tuple[CellError | None, ...]:
+        return tuple(self.bars.get((row, column)) for column in range(len(self.columns)))
 
 
 _PAIR: Any = tuple[int, int]
@@ -201,6 +208,14 @@ _RECEIPTS: Any = tuple[tuple[str, int, str], ...]
 
 def _bar(bar: CellError | None) -> Any:
     return None if bar is None else [tell(bar.stderr), tell(bar.low), tell(bar.high)]
+
+
+def read_json(text: str | bytes) -> Any:
+    """ValueError where it is none, or is nested deeper than anyone writes it."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists in lists without end") from None
 
 
 def _text(plain: object) -> str:

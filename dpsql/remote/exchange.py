@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +35,8 @@ class Heard:
             case client.NoticeResponse(fields) if fields.get("C") == meta.CODE:
                 self.told.add(fields.get("D", ""))
             case client.CommandComplete(tag):
+                if self.told.command is not None and self.told.rows != len(self.rows):
+                    raise ProtocolViolation("the server has told of other rows than it gave")
                 self.tag = tag
             case client.ErrorResponse():
                 self.error = reply
@@ -79,6 +80,6 @@ def ask_json(link: Link, sql: str) -> Any:
     rows = ask(link, sql).rows
     try:
         (cell,) = rows[0]
-        return json.loads(cell or b"")
+        return meta.read_json(cell or b"")
     except (ValueError, IndexError):
         raise NotSupportedError("the server tells it in another form", hint="Is it of another version?") from None

@@ -7,10 +7,12 @@ again.
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from time import monotonic
 from typing import Self
 
 from dpsql.errors import Error, OperationalError
@@ -24,6 +26,8 @@ from dpsql.remote.scram import Channel
 from dpsql.remote.sockets import NO_ANSWER, Opened, open_socket
 
 _CHUNK = 256 * 1024
+_SHORTEST = 1e-6
+"""Seconds: 0 would not wait at all, and tell it otherwise."""
 
 
 class Link:
@@ -37,8 +41,10 @@ class Link:
         self._closing = threading.Lock()
         self._closed = False
         self._asked = False
+        self._end = monotonic() + address.timeout if address.timeout else None
         channel = Channel(opened.end_point, address.channel_binding)
         self.login: LoggedIn = start(address, channel, self._send, self._next)
+        self._end = None
         self._socket.settimeout(None)  # a statement takes as long as it takes; keep-alives find out a dead server
 
     @classmethod
@@ -59,6 +65,13 @@ class Link:
     @property
     def user(self) -> str | None:
         return self.login.server.user
+
+    @property
+    def secured(self) -> str:
+        """Whether others on the way can read along, for people."""
+        if isinstance(self._socket, ssl.SSLSocket):
+            return f"with TLS ({self._socket.version() or 'ended'})"
+        return "a socket of this machine" if self.address.is_local else "without TLS"
 
     def ask(self, data: bytes, hear: Callable[[Reply], None]) -> None:
         """Send messages that end in Sync, and hear all that is said until the server is ready again.
@@ -116,6 +129,8 @@ class Link:
     def _next(self) -> Reply:
         while (reply := self._replies.next_reply()) is None:
             try:
+                if self._end is not None:  # of the whole login, whatever the server says meanwhile
+                    self._socket.settimeout(max(self._end - monotonic(), _SHORTEST))
                 data = self._socket.recv(_CHUNK)
             except TimeoutError:
                 raise OperationalError(f"{self.address} does not answer", sqlstate=NO_ANSWER) from None

@@ -70,7 +70,7 @@ def _authenticate(address: ServerAddress, channel: Channel, send: Send, receive:
                 mechanism = channel.choose(offered.mechanisms)
                 login = Login(_password(address), channel, mechanism, login_nonce())
                 send(client.sasl_initial(mechanism, login.first))
-            case client.Authentication(code=11, data=challenge) if login is not None and not proven:
+            case client.Authentication(code=11, data=challenge) if login is not None:
                 send(client.sasl_response(login.final(challenge)))
             case client.Authentication(code=12, data=last) if login is not None:
                 login.check(last)

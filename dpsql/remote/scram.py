@@ -14,8 +14,8 @@ from dpsql.errors import OperationalError
 from dpsql.passwords import prepared
 
 PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
-MOST_ITERATIONS = 10_000_000
-"""Some seconds of work: a server that asks for more would only keep us busy."""
+MOST_ITERATIONS = 1_000_000
+"""About a second of work: a server that asks for more would only keep us busy."""
 
 
 class NotProven(OperationalError):
@@ -69,6 +69,9 @@ class Login:
         return self._channel.header(self._mechanism) + self._bare.encode()
 
     def final(self, challenge: bytes) -> bytes:
+        """Once: each challenge costs work, and a proof that says something of the password."""
+        if self._signature is not None:
+            raise NotProven("the server asks for a second proof")
         text = _ascii(challenge)
         fields = _fields(text)
         nonce, salt, iterations = fields.get("r", ""), _octets(fields.get("s", "")), _number(fields.get("i", ""))

@@ -5,7 +5,6 @@ What is charged, how good an answer is and what is left, the server tells (`pgwi
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 from dpsql.errors import Error, InvalidSyntax, OperationalError
 from dpsql.figures import NOTHING, Charge
-from dpsql.pgwire.meta import Told, Wishes
+from dpsql.pgwire.meta import Told, Wishes, read_json
 from dpsql.plain import from_plain
 from dpsql.remote.exchange import Heard, ask, ask_json
 from dpsql.remote.link import Link
@@ -64,6 +63,11 @@ class RemoteSession:
     @property
     def database(self) -> str:
         return self._link.login.server.database
+
+    @property
+    def place(self) -> str:
+        """Where the server is and how it is reached, for people."""
+        return f"{self._link.address}, {self._link.secured}"
 
     @property
     def lost(self) -> bool:
@@ -237,7 +241,7 @@ def _not_understood() -> OperationalError:
 def _cell(heard: Heard) -> Any:
     try:
         (cell,) = heard.rows[0]
-        return json.loads(cell or b"")
+        return read_json(cell or b"")
     except (ValueError, IndexError):
         return None
 
@@ -250,7 +254,7 @@ def _answer(heard: Heard) -> Answer:
     return Answer(
         columns,
         _rows(columns, heard),
-        [tuple(bars) for bars in told.bars],
+        [told.bars_of(row) for row in range(told.rows)],
         notices=told.notices,
         command=told.command or heard.tag,
         receipts=tuple(Receipt(*receipt) for receipt in told.receipts),

@@ -230,7 +230,7 @@ def test_our_own_client_is_told_figures(session):
         assert (one["C"], one["M"]) == (meta.CODE, meta.MESSAGE)
         told.add(one["D"])
     assert (told.charge, told.left, told.notices) == (CHARGE, "ana's budget: all of it", ("wide",))
-    assert told.bars == [[bars[0][0]], [None]] and told.receipts[0][0] == "ana"
+    assert told.bars == {(0, 0): bars[0][0]} and told.receipts[0][0] == "ana"
     assert kinds(replies).index("NoticeResponse") > kinds(replies).index("DataRow")
 
 

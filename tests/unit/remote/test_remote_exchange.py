@@ -6,7 +6,10 @@ import datetime as dt
 import json
 import socket
 import threading
+import time
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -200,7 +203,8 @@ HUGE = json.dumps({"columns": [], "command": "SELECT", "left": None, "notices": 
     "said",
     [
         b"!\0\0\0\4", b"T\xff\xff\xff\xff", b"D\0\0\0\6\0\1", notice("no JSON"), notice('{"bars": [1], "column": 0}'),
-        notice('{"progress": [1]}'), notice(HUGE), replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
+        notice('{"progress": [1]}'), notice(HUGE) + replies.command_complete("SELECT 1"), notice("[" * 100_000),
+        replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
     ],
 )  # fmt: skip
 def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None:
@@ -210,8 +214,57 @@ def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None
     assert stage.session.lost
 
 
+def test_what_a_server_says_of_rows_takes_no_memory() -> None:
+    """A notice of some kilobytes: rows and columns are counted in memory only when they have come."""
+    columns = [["c", None, "T"]] * 2_000
+    told = meta.Told()
+    tracemalloc.start()
+    try:
+        told.add(json.dumps({**json.loads(HUGE), "columns": columns, "rows": 10**5}))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    for place, column in ((10**5, 0), (-1, 0), (0, 2_000), (0, -1)):
+        for kind in ("bars", "values"):
+            with pytest.raises(ValueError):
+                told.add(json.dumps({kind: [["1", "1", "1"]], "from": place, "column": column}))
+    assert (told.bars, told.values) == ({}, {})
+
+
+def test_a_server_that_tells_of_more_rows_than_it_gave_is_left(stage: Stage) -> None:
+    stage.plays(*sent(ANSWER)[1:], READY)
+    with pytest.raises(dpsql.OperationalError, match="lost"):
+        stage.session.execute("SELECT 1")
+
+
+def test_a_login_that_drips_ends_in_time() -> None:
+    """The time is that of the whole login, not between two messages."""
+    here, there = socket.socketpair()
+    here.settimeout(0.5)
+    gone = threading.Event()
+
+    def drip() -> None:
+        with suppress(OSError):
+            while not gone.wait(0.05):
+                there.sendall(replies.parameter_status("a", "b"))
+
+    dripping = threading.Thread(target=drip, daemon=True)
+    dripping.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(dpsql.OperationalError, match="does not answer"):
+            Link(replace(ADDRESS, timeout=0.5), Opened(here))
+        assert time.monotonic() - began < 10
+    finally:
+        gone.set()
+        dripping.join(10)
+        here.close()
+        there.close()
+
+
 def test_rows_of_another_width_are_no_answer(stage: Stage) -> None:
-    stage.plays(replies.data_row([b"1"]), *sent(replace(ANSWER, rows=[], errors=[])), READY)
+    one = replace(ANSWER, rows=ANSWER.rows[:1], errors=ANSWER.errors[:1])
+    stage.plays(replies.data_row([b"1"]), *sent(one)[1:], READY)
     with pytest.raises(dpsql.OperationalError, match="another form"):
         stage.session.execute("SELECT 1")
 

@@ -15,7 +15,7 @@ from dpsql.pgwire.client import Authentication, ErrorResponse, ParameterStatus, 
 from dpsql.pgwire.protocol import Protocol
 from dpsql.remote.address import ServerAddress
 from dpsql.remote.login import LoggedIn, start
-from dpsql.remote.scram import Channel, NotProven
+from dpsql.remote.scram import Channel, Login, NotProven
 
 ADDRESS = ServerAddress("h", 5433, "clinic", "ana", "pencil", settings={"epsilon": "0.5", "user": "eve"})
 HELLO = ParameterStatus(meta.SERVER, meta.write_server(meta.Server("1.0", "clinic", "ana")))
@@ -105,6 +105,24 @@ def test_a_server_that_ends_the_login_early() -> None:
     ):
         with pytest.raises(NotProven):
             told(script)
+
+
+def test_one_challenge_is_answered() -> None:
+    """Each is work, and a proof to guess the password by; none is answered after the server was proven either."""
+    for again in ("_challenge", "_final"):
+        real = Real()
+        steps = [real._offer, real._challenge, *([real._final] if again == "_final" else [])]
+        real._steps = iter((*steps, lambda real=real: Authentication(11, real._made.text.encode())))
+        with pytest.raises(NotProven, match="second"):
+            log_in(real)
+        assert len(real.sent) == 3
+
+
+@pytest.mark.parametrize("iterations", ["0", "-1", "1000001", "99999999", "1e3", "\u0661"])
+def test_work_that_no_server_asks_for(iterations: str) -> None:
+    login = Login("pencil", Channel(), "SCRAM-SHA-256", "nonce")
+    with pytest.raises(NotProven):
+        login.final(f"r=nonce+,s=c2FsdA==,i={iterations}".encode())
 
 
 @pytest.mark.parametrize("code", [3, 5, 7, 9])
