@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,13 +32,15 @@ from dpsql.types import TEXT, Type
 class Prepared:
     """`command` is the word that tells of it: SELECT, or that of a command. Without columns it gives no rows.
 
-    `arrays` are the places, from 0, of parameters that stand for many values of their type.
+    `arrays` are the places, from 0, of parameters that stand for many values of their type. `unknown`: why its columns
+    are not known before its values are, where that is so; with some values it may be right.
     """
 
     parameters: tuple[Type, ...]
     columns: tuple[OutputColumn, ...]
     command: str = "SELECT"
     arrays: frozenset[int] = frozenset()
+    unknown: Error | None = None
 
 
 class Desk(Protocol):
@@ -59,9 +62,8 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
                 raise Unsupported(f"{_word(sql)} takes a query")
             found = _query(desk, schema, inner, types)
             return Prepared(found.parameters, (), _word(sql), found.arrays)
-        case ExecuteCommand(name):
-            known = held.prepared(name)
-            return Prepared((), _query(desk, schema, known.sql, known.types).columns, "EXECUTE")
+        case ExecuteCommand(name, arguments):
+            return Prepared((), desk.describe(held.prepared(name).sql, arguments), "EXECUTE")
         case FetchCommand(name, move=move):
             return Prepared((), () if move else held.cursor(name).columns, "FETCH")
         case ShowCommand() | DescribeCommand():
@@ -96,11 +98,14 @@ def _query(desk: Desk, schema: Schema, sql: str, types: Sequence[Type | None]) -
     arrays = frozenset(place for place, one in enumerate(found) if one.array)
     try:
         return Prepared(kinds, desk.describe(sql, [one.sample for one in found]), arrays=arrays)
-    except Error:
-        if not found:
+    except Error as error:
+        if not found or not _may_be_of_a_value(error):
             raise
-        try:  # a value may be what is wrong; NULL stands nearly everywhere
+        with suppress(Error):  # NULL stands nearly everywhere
             return Prepared(kinds, desk.describe(sql, [None] * len(found)), arrays=arrays)
-        except Error:
-            pass
-        raise
+        return Prepared(kinds, (), arrays=arrays, unknown=error)
+
+
+def _may_be_of_a_value(error: Error) -> bool:
+    """Names that there are not, syntax and budgets are as wrong with all values; types and what is taken may not be."""
+    return error.sqlstate[:2] in ("0A", "21", "22") or error.sqlstate == "42804"

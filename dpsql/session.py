@@ -306,8 +306,12 @@ class Session:
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free."""
-        with self._set(settings):
+        before = self._state
+        try:
+            self._state = before.for_one(settings or {})
             return self._queries.describe(sql, parameters)
+        finally:
+            self._state = before
 
     def compiled(
         self,

@@ -52,7 +52,7 @@ from dpsql.privacy.filters import NOTHING
 from dpsql.schema.literals import show_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Column, Contributions, Files, ForeignUnit, RowUnit, Schema, Source, Table
-from dpsql.session import Session
+from dpsql.session import Session, check_settings
 from dpsql.types import Kind
 from dpsql.versions import check_table
 
@@ -60,6 +60,7 @@ from dpsql.versions import check_table
 def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = True) -> Report:
     """The report on a schema that loads: on `tables` alone if any are named, on the schema alone without `data`."""
     schema = load_schema(path)
+    check_settings(schema)
     for name in tables:
         if schema.table(name) is None:
             known = ", ".join(table.name for table in schema.tables)

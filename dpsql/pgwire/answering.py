@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from dpsql.errors import Error
 from dpsql.session import Answer, Charge, OutputColumn, Parameter, Ticket
 from dpsql.types import Type
 
@@ -20,10 +21,12 @@ class Prepared(Protocol):
     def command(self) -> str: ...
     @property
     def arrays(self) -> Collection[int]: ...
+    @property
+    def unknown(self) -> Error | None: ...
 
 
 class Answering(Protocol):
-    """One analyst's session. `prepare` is free and runs nothing; `execute` waits."""
+    """One analyst's session. `prepare` and `describe` are free and run nothing; `execute` waits."""
 
     @property
     def user(self) -> str | None: ...
@@ -46,5 +49,8 @@ class Answering(Protocol):
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
     ) -> Prepared: ...
+    def describe(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Sequence[OutputColumn]: ...
     def cancel(self, ticket: Ticket | None = None) -> None: ...
     def left_text(self) -> str | None: ...

@@ -13,7 +13,6 @@ and the connection is to be closed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -25,7 +24,7 @@ from dpsql.pgwire.decode import parameter
 from dpsql.pgwire.errors import error_fields
 from dpsql.pgwire.exchange import Exchange
 from dpsql.pgwire.frames import ProtocolViolation
-from dpsql.pgwire.held import Held, Portal, Statement
+from dpsql.pgwire.held import Held, Portal, Statement, read_held
 from dpsql.pgwire.messages import (
     Bind,
     Close,
@@ -48,20 +47,10 @@ from dpsql.pgwire.results import Columns, chunked, columns_of, spread, tag
 from dpsql.pgwire.telling import Notices, Reported
 from dpsql.pgwire.wire_types import cast_types, own_wire_type, parameter_type, type_of
 from dpsql.quoting import quoted
-from dpsql.session import Answer, CopyCommand, DeallocateCommand, Parameter, Ticket, read_command, split_statements
+from dpsql.session import Answer, CopyCommand, DeallocateCommand, Parameter, Ticket, split_statements
 
 Log = Callable[[BaseException], None]
 """Told of exceptions that are a bug of ours; for the owner's eyes."""
-
-
-_BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
-_HEAD = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
-
-
-def read_held(sql: str) -> CopyCommand | DeallocateCommand | None:
-    """The commands that are carried out here and not by the session: both are about the wire."""
-    command = read_command(sql) if _HEAD.match(sql) else None
-    return command if isinstance(command, CopyCommand | DeallocateCommand) else None
 
 
 def _silent(error: BaseException) -> None:
@@ -129,8 +118,13 @@ class Conversation:
 
     def _place(self, message: Message) -> tuple[str | None, int]:
         """The statement that a message is about, and where it began in what was parsed."""
-        portal = self._held.portals.get(message.portal) if isinstance(message, Execute) else None
-        return (None, 0) if portal is None else (portal.statement.sql, portal.statement.offset)
+        statement: Statement | None = None
+        match message:
+            case Execute(name) | Describe("P", name) if name in self._held.portals:
+                statement = self._held.portals[name].statement
+            case Bind(_, name) | Describe("S", name):
+                statement = self._held.statements.get(name)
+        return (None, 0) if statement is None else (statement.sql, statement.offset)
 
     # --- one text, of several statements ------------------------------------------------------------------------------
 
@@ -253,7 +247,8 @@ class Conversation:
         inferred = [cast.get(at + 1) or own_wire_type(type_, at in prepared.arrays) for at, type_ in own]
         told = tuple(one or (inferred[at] if at < len(inferred) else None) for at, one in enumerate(given))
         types = tuple(one for one in (*told, *inferred[len(told) :]) if one is not None)
-        return Statement(sql, offset, types, len(inferred), () if copy else tuple(prepared.columns), word, copy)
+        columns, unknown = ((), None) if copy else (tuple(prepared.columns), prepared.unknown)
+        return Statement(sql, offset, types, len(inferred), columns, word, copy, unknown)
 
     def _wished(self, name: str) -> dict[str, str] | None:
         """The settings of one statement, as dpsql's own client tells them."""
@@ -273,15 +268,26 @@ class Conversation:
             )
         values = zip(message.values, statement.types, formats, strict=True)
         parameters = tuple([parameter(value, type_, format_) for value, type_, format_ in values])
-        columns = columns_of(statement.columns, message.result_formats, digits_vary=bool(statement.types))
         size = sum(len(value or b"") for value in message.values) + 200
-        wishes = read_name(message.portal) if self._notices.structured else Wishes()
-        return Portal(statement, parameters[: statement.used], columns, size, wishes)
+        wishes, formats = read_name(message.portal) if self._notices.structured else Wishes(), message.result_formats
+        columns = columns_of(statement.columns, formats if statement.unknown is None else (), bool(statement.types))
+        portal = Portal(statement, parameters[: statement.used], columns, size, wishes, formats=formats)
+        if statement.unknown is not None:
+            portal.columns = self._told_by_values(portal)
+        return portal
+
+    def _told_by_values(self, portal: Portal) -> Columns:
+        """What the values say that the columns are."""
+        sql, settings = portal.statement.sql, dict(portal.wishes.settings) or None
+        described = self._session.describe(sql, portal.parameters, settings=settings)
+        return columns_of(described, portal.formats, digits_vary=True)
 
     def _describe_statement(self, name: str) -> Iterator[bytes]:
         statement = self._held.statement(name)
-        if statement.columns:
+        if statement.gives_rows:
             self._exchange.require_end(statement.command)
+        if statement.unknown is not None:
+            raise statement.unknown.with_traceback(None)
         yield replies.parameter_description([type_.oid for type_ in statement.types])
         described = columns_of(statement.columns, digits_vary=bool(statement.types)).description
         yield described if statement.columns else replies.NO_DATA
@@ -296,8 +302,10 @@ class Conversation:
             with suppress(ProgrammingError):  # there is no such cursor either
                 return columns_of(self._session.prepare(f"FETCH FROM {quoted(name, always=True)}").columns)
         portal = self._held.portal(name)
-        if portal.statement.columns:
+        if portal.statement.gives_rows:
             self._exchange.require_end(portal.statement.command)
+        if portal.statement.varies and portal.rows is None:
+            portal.columns = self._told_by_values(portal)
         return portal.columns
 
     def _execute(self, portal: Portal, limit: int) -> Iterator[bytes]:
@@ -322,7 +330,7 @@ class Conversation:
             told: Iterator[bytes] = iter(())
             if portal.rows is None:
                 told = self._started(portal, ticket)
-            elif not statement.columns:
+            elif not statement.gives_rows:
                 raise ProgrammingError("the portal cannot be run again", sqlstate="55000")
             rows = portal.rows or ()
             end = min(len(rows), portal.at + limit) if limit > 0 else len(rows)
@@ -333,7 +341,7 @@ class Conversation:
                 portal.at, sent = portal.at + 1, sent + 1
                 yield row(rows[portal.at - 1])
             yield from told
-            if limit > 0 and sent == limit and statement.columns:
+            if limit > 0 and sent == limit and statement.gives_rows:
                 yield replies.PORTAL_SUSPENDED
                 return
             portal.rows = ()  # what was given out is not kept
@@ -342,14 +350,24 @@ class Conversation:
 
     def _started(self, portal: Portal, ticket: Ticket) -> Iterator[bytes]:
         statement = portal.statement
-        if not statement.columns and not self._exchange.failed:
+        if not statement.gives_rows and not self._exchange.failed:
             self._exchange.begin()  # what is set is undone if what comes with it fails
+        if statement.varies and not self._exchange.failed:
+            self._check_types(portal)
         answer, told = self._run(statement.sql, portal.parameters, portal.wishes, ticket)
-        if len(answer.columns) != len(statement.columns):
+        if len(answer.columns) != len(portal.columns.names):
             raise Unsupported("cached plan must not change result type")
         portal.rows, portal.command, portal.answered = answer.rows, answer.command, answer.columns
         self._held.check_rows()
         return told
+
+    def _check_types(self, portal: Portal) -> None:
+        """Before anything is charged: a client that was told of whole numbers cannot be given others."""
+        settings = dict(portal.wishes.settings) or None
+        answered = self._session.describe(portal.statement.sql, portal.parameters, settings=settings)
+        if len(answered) == len(portal.columns.names) and not portal.columns.can_tell(answered):
+            hint = "Say of which type the parameter is: $1::double precision."
+            raise Unsupported("cached plan must not change result type", hint=hint)
 
     def _sync(self) -> Iterator[bytes]:
         self._skipping = False

@@ -53,6 +53,7 @@ def open_served(path: str, environment: Mapping[str, str]) -> Served:
     """Takes a while: data may be registered."""
     dataset = open_dataset(path)
     try:
+        check_settings(dataset.schema)
         return Served(path, dataset, logins_of(dataset.schema, dataset.ledger.id, environment))
     except BaseException:
         dataset.close()

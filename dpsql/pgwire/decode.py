@@ -43,14 +43,14 @@ def decode(data: bytes, wire: WireType, format_: int) -> Value:
 
 
 def parameter(data: bytes | None, wire: WireType, format_: int) -> bool | int | float | Decimal | str | Any | None:
-    """A value as a statement takes it: intervals and arrays are texts there."""
+    """A value as a statement takes it: arrays are texts there."""
     if data is None:
         return None
     if wire.name in ("other", "bytea", "aclitem", "timetz") and format_ == BINARY:
         raise Unsupported(f"a parameter of a type {wire.spelled} cannot be bound", hint="Send it as text.")
     value = decode(data, wire, format_)
     if isinstance(value, Interval):
-        return value.spelled
+        return value.value
     if wire.element is not None:
         return value if isinstance(value, str) else array_text(value, wire.element)
     return value if wire.name not in ("json", "jsonb") or isinstance(value, str) else json.dumps(value)

@@ -31,6 +31,7 @@ class Exchange:
         self.implicit = False
         self._guard = threading.Lock()
         self._under_way: Ticket | None = None
+        self._paid = NOTHING
 
     # --- what is under way -------------------------------------------------------------------------------------------
 
@@ -40,8 +41,12 @@ class Exchange:
         ticket = Ticket(free=free)
         with self._guard:
             self._under_way = ticket
+        self._paid = NOTHING
         try:
             yield ticket
+        except Error as error:  # also of one whose answer cannot be told
+            error.charge = error.charge or self._paid
+            raise
         finally:
             with self._guard:
                 self._under_way = None
@@ -90,6 +95,7 @@ class Exchange:
         answer = self.session.execute(
             self.admitted(sql), parameters, settings=dict(wishes.settings) or None, ticket=ticket
         )
+        self._paid = self.session.charged
         if answer.command in _ENDS:
             self.failed = False
         if answer.command in ("BEGIN", "START TRANSACTION") or not self.session.in_transaction:

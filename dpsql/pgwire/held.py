@@ -5,15 +5,16 @@ Law: memory is bounded, whatever a client prepares and leaves open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpsql.errors import LimitExceeded, OperationalError, ProgrammingError
+from dpsql.errors import Error, LimitExceeded, OperationalError, ProgrammingError
 from dpsql.pgwire.meta import MARK, Wishes
 from dpsql.pgwire.results import Columns
 from dpsql.pgwire.wire_types import WireType
-from dpsql.session import CopyCommand, OutputColumn, Parameter
+from dpsql.session import CopyCommand, DeallocateCommand, OutputColumn, Parameter, read_command
 
 MOST_STATEMENTS = 1_000
 MOST_PORTALS = 1_000
@@ -23,9 +24,22 @@ MOST_ROWS = 2_000_000
 """Of portals that were not read to their end."""
 
 
+_BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+_HEAD = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
+
+
+def read_held(sql: str) -> CopyCommand | DeallocateCommand | None:
+    """The commands that are carried out here and not by the session: both are about the wire."""
+    command = read_command(sql) if _HEAD.match(sql) else None
+    return command if isinstance(command, CopyCommand | DeallocateCommand) else None
+
+
 @dataclass(frozen=True)
 class Statement:
-    """`sql` began at `offset` of what was parsed. It takes `used` of the parameters whose `types` are told."""
+    """`sql` began at `offset` of what was parsed. It takes `used` of the parameters whose `types` are told.
+
+    `unknown`: why its columns are not known before its values are; there are some.
+    """
 
     sql: str
     offset: int
@@ -34,6 +48,16 @@ class Statement:
     columns: tuple[OutputColumn, ...] = ()
     command: str = ""  # none: an empty statement
     copy: CopyCommand | None = None
+    unknown: Error | None = None
+
+    @property
+    def gives_rows(self) -> bool:
+        return bool(self.columns) or self.unknown is not None
+
+    @property
+    def varies(self) -> bool:
+        """Whether its columns depend on values."""
+        return bool(self.used) and self.command == "SELECT"
 
     @property
     def size(self) -> int:
@@ -53,6 +77,7 @@ class Portal:
     at: int = 0
     command: str = ""
     answered: tuple[OutputColumn, ...] = ()
+    formats: tuple[int, ...] = ()  # of its columns, as they were asked for
 
     @property
     def left(self) -> int:

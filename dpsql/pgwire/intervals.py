@@ -27,11 +27,6 @@ class Interval(NamedTuple):
         return interval_text(*self)
 
     @property
-    def spelled(self) -> str:
-        """In words that every engine reads."""
-        return f"{self.months} months {self.days} days {self.microseconds} microseconds"
-
-    @property
     def value(self) -> dt.timedelta | str:
         """As sessions give it."""
         return interval(*self)

@@ -17,8 +17,8 @@ from typing import TextIO
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 FIELDS = frozenset({
-    "address", "application", "charged_delta", "charged_epsilon", "charged_rho", "connections", "database", "error",
-    "kind", "outcome", "reason", "seconds", "signal", "sqlstate", "tls", "user", "version", "where",
+    "account", "address", "application", "charged_delta", "charged_epsilon", "charged_rho", "connections", "database",
+    "error", "kind", "outcome", "reason", "seconds", "signal", "sqlstate", "tls", "user", "version", "where",
 })  # fmt: skip
 _LONGEST = 200
 """Characters of a value: what a client calls itself may be long."""

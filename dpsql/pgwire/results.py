@@ -15,6 +15,7 @@ CHUNK = 64 * 1024
 """Bytes that are made at a time: who reads slowly has so many waiting, and no thread."""
 
 _COUNTED = frozenset({"SELECT", "FETCH", "COPY"})
+_WHOLE, _FRACTIONS = frozenset({"int2", "int4", "int8"}), frozenset({"float4", "float8", "numeric"})
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name"})
 
 
@@ -31,6 +32,12 @@ class Columns:
     def description(self) -> bytes:
         described = zip(self.names, self.types, self.modifiers, self.formats, strict=True)
         return replies.row_description([replies.Field(n, t.oid, t.size, m, f) for n, t, m, f in described])
+
+    def can_tell(self, answered: Sequence[Spelled]) -> bool:
+        """Whether values of those types can be told in these: no fraction can as a whole number."""
+        types = [column_type(one)[0] for one in answered]
+        pairs = zip(self.types, types, strict=True)
+        return not any(told.name in _WHOLE and one.name in _FRACTIONS for told, one in pairs)
 
     def row_encoder(self, answered: Sequence[Spelled] | None = None) -> Callable[[Sequence[Any]], bytes]:
         """One DataRow. The columns that were answered may be of other types than those that were described: values

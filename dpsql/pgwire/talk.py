@@ -17,7 +17,7 @@ from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.databases import Served
 from dpsql.pgwire.messages import Message
 from dpsql.pgwire.telling import structured_notice
-from dpsql.session import Answer, Charge, Parameter, Session, Ticket
+from dpsql.session import Answer, Charge, OutputColumn, Parameter, Session, Ticket
 from dpsql.types import Type
 
 
@@ -30,6 +30,8 @@ class Told:
     sqlstate: str | None
     charge: Charge
     seconds: float
+    account: str | None = None
+    """Who was charged, where it is not the login's own."""
 
 
 Tell = Callable[[Told], None]
@@ -76,6 +78,7 @@ class Watched:
             return self._session.execute(sql, parameters, settings=settings)
         if self.cancel_next:
             self._session.cancel(ticket)
+        account = self._session.acts_for
         began, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NOTHING
         try:
             answer = self._session.execute(sql, parameters, settings=settings, ticket=ticket)
@@ -86,12 +89,17 @@ class Watched:
             outcome, sqlstate, charge = outcome_of(error), error.sqlstate, error.charge
             raise
         finally:
-            self._tell(Told(kind, outcome, sqlstate, charge, monotonic() - began))
+            self._tell(Told(kind, outcome, sqlstate, charge, monotonic() - began, account))
 
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
     ) -> Prepared:
         return self._session.prepare(sql, types, settings=settings)
+
+    def describe(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Sequence[OutputColumn]:
+        return self._session.describe(sql, parameters, settings=settings)
 
     def cancel(self, ticket: Ticket | None = None) -> None:
         self._session.cancel(ticket)

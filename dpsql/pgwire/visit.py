@@ -86,7 +86,7 @@ class House:
         self.metrics.statements[visit.database, told.outcome] += 1
         charge = told.charge
         self.log.info(
-            "statement", user=visit.user, database=visit.database, kind=told.kind, outcome=told.outcome,
+            "statement", user=visit.user, account=told.account, database=visit.database, kind=told.kind, outcome=told.outcome,
             sqlstate=told.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
             charged_delta=float(charge.delta) if charge else None, seconds=on_grid(told.seconds, visit.grid),
         )  # fmt: skip
@@ -152,6 +152,8 @@ class Visit:
                            reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
             self._send_away(error)
         except Error as error:
+            house.log.info("sent away", address=self.link.address, user=self.user or None,
+                           database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
             self._send_away(error)
         except asyncio.CancelledError:
             self._send_away(OperationalError("terminating connection due to administrator command", sqlstate="57P01"))
@@ -205,6 +207,10 @@ class Visit:
         except Gone:
             outcome = ""
             raise
+        except Error as error:
+            self.house.log.info("login refused", address=self.link.address, user=self.user or None,
+                                database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
+            raise
         finally:
             if outcome:
                 self.house.metrics.logged_in(outcome, monotonic() - began)
@@ -225,7 +231,7 @@ class Visit:
         self.user, self.database = opening.user, opening.database
         if len(house.visits) >= house.bounds.connections:
             raise _too_many("sorry, too many clients already")
-        if house.connected(opening.database, opening.user) >= house.bounds.connections_of_user:
+        if house.connected(user=opening.user) >= house.bounds.connections_of_user:
             raise _too_many(f'too many connections for role "{opening.user}"')
         house.visits[self.process] = self
         self.grid = served.dataset.schema.limits.min_latency

@@ -14,7 +14,7 @@ from dpsql.remote.exchange import Bound, Row
 from dpsql.session import Parameter, literals
 from dpsql.types import Kind
 
-_UNKNOWN, _BOOL, _INT8, _FLOAT8, _NUMERIC = 0, 16, 20, 701, 1700
+_UNKNOWN, _BOOL, _INT8, _FLOAT8, _INTERVAL, _NUMERIC = 0, 16, 20, 701, 1186, 1700
 _LARGEST = 2**63
 
 
@@ -35,6 +35,8 @@ def _bound(kind: str, text: str) -> Bound:
             return _BOOL, b"t" if kind == "TRUE" else b"f"
         case "NUMBER":
             return _number(text), text.encode()
+        case "INTERVAL":
+            return _INTERVAL, text.encode()
         case _:
             return _UNKNOWN, text.encode()
 

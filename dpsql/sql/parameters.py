@@ -1,7 +1,7 @@
 """Parameters: values in the place of ?, or of $1, $2, …
 
-Privacy: a parameter becomes one literal token before anything is parsed. Its text is never read as SQL, and wherever a
-private row is concerned the statement is the same as if the analyst had written the literal.
+Privacy: a parameter becomes one literal, that of an interval with its type, before anything is parsed. Its text is
+never read as SQL, and wherever a private row is concerned the statement is the same as if the analyst had written it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from uuid import UUID
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax, ProgrammingError
+from dpsql.intervals import interval_words
 from dpsql.span import Span
 
 MOST_DIGITS = 1_000
@@ -30,12 +31,13 @@ class Literal(NamedTuple):
     text: str
 
 
-Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | UUID | Literal
+Parameter = None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | dt.timedelta | UUID | Literal
 
 _WORDS = {TokenType.VAR, TokenType.NAME, TokenType.NUMBER}
 _OPERANDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
              TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.PLACEHOLDER}  # fmt: skip
 """After these, % is a remainder and : part of a slice or a struct."""
+_TO_INTERVAL = ([TokenType.DCOLON, TokenType.INTERVAL], [TokenType.ALIAS, TokenType.INTERVAL])
 
 
 def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
@@ -58,10 +60,20 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
         if place in values:
             last = tokens[place + 1] if place in numbers else token
             read = literal(parameters[values[place]])
-            bound.append(Token(read.kind, read.text, last.line, last.col, token.start, last.end))
+            behind = tokens[place + 1 + (place in numbers) :][:2]
+            made = [read] if read.kind is not TokenType.INTERVAL else _interval(read, behind)
+            bound += [Token(kind, text, last.line, last.col, token.start, last.end) for kind, text in made]
         elif place - 1 not in numbers:  # the number of a $n is in its literal
             bound.append(token)
     return bound
+
+
+def _interval(read: Literal, behind: list[Token]) -> list[Literal]:
+    """A text beside a time would be taken for a time: an interval says that it is one, where no cast does already."""
+    text = Literal(TokenType.STRING, read.text)
+    if [token.token_type for token in behind] in _TO_INTERVAL:
+        return [text]
+    return [text, Literal(TokenType.DCOLON, "::"), Literal(TokenType.INTERVAL, "INTERVAL")]
 
 
 def count_placeholders(tokens: list[Token]) -> int:
@@ -198,6 +210,8 @@ def literal(parameter: Parameter) -> Literal:
             return Literal(TokenType.STRING, dt.datetime.isoformat(parameter, " "))
         case dt.date():
             return Literal(TokenType.STRING, dt.date.isoformat(parameter))
+        case dt.timedelta():
+            return Literal(TokenType.INTERVAL, interval_words(parameter))
         case dt.time():
             return Literal(TokenType.STRING, dt.time.isoformat(parameter))
         case UUID():
@@ -225,7 +239,7 @@ def _not_bound(parameter: object) -> ProgrammingError:
     elif many:
         hint = "Each placeholder takes one value: IN (?, ?) with two of them."
     else:
-        hint = "Values are None, bool, int, float, Decimal, str, date, datetime, time or UUID."
+        hint = "Values are None, bool, int, float, Decimal, str, date, datetime, time, timedelta or UUID."
     return ProgrammingError(
         f"a parameter of type {type(parameter).__name__} cannot be bound", hint=hint, sqlstate="22023"
     )

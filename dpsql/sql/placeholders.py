@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from uuid import UUID as Uuid
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -24,6 +22,7 @@ from dpsql.schema.model import Column, Schema
 from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.parameters import Literal, Parameter, count_placeholders
 from dpsql.sql.parse import plain_spellings, read_query, tokenize
+from dpsql.sql.samples import CALLED, FORMAT, TAKEN, UNIT, Placeholder, sample_of
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -42,15 +41,6 @@ from dpsql.types import (
 )
 
 
-@dataclass(frozen=True)
-class Placeholder:
-    """`array`: its values are many of that type, written as PostgreSQL writes an array: {1,2}."""
-
-    type: Type
-    sample: Parameter
-    array: bool = False
-
-
 def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
     """What stands for $1, $2, …; types that are `given` are not asked for."""
     count = count_placeholders(plain_spellings(tokenize(sql)))
@@ -62,16 +52,23 @@ def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) ->
 
 
 def _placeholder(given: Type | None, found: Placeholder | None) -> Placeholder:
+    """The type that is given decides what kind of value the sample is: what is divided by it has other types."""
     if given is None:
         return found or Placeholder(TEXT, sample_of(TEXT))
-    if found is None or not _alike(found.type, given):
-        return Placeholder(given, sample_of(given))
-    whole = type(found.sample) is int
-    return Placeholder(given, found.sample if given.is_integer or not whole else Decimal(f"{found.sample}.5"))
+    if found is not None and found.type.is_number and given.is_number:
+        return Placeholder(given, _as_number(given, found.sample))
+    if found is not None and found.type == given:
+        return Placeholder(given, found.sample, found.array)
+    return Placeholder(given, sample_of(given))
 
 
-def _alike(one: Type, other: Type) -> bool:
-    return one == other or (one.is_number and other.is_number)
+def _as_number(given: Type, sample: Parameter) -> Parameter:
+    if not isinstance(sample, int | float | Decimal):
+        return sample  # many of them, in one text
+    if given.is_integer:
+        return int(sample)
+    number = Decimal(f"{sample}.5") if type(sample) is int else Decimal(str(sample))
+    return number if given.kind is Kind.DECIMAL else float(number)
 
 
 def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
@@ -86,8 +83,8 @@ def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
     places = {_mark(place): place for place in range(count)}
     types = _Types(tree, schema)
     found: dict[int, Placeholder] = {}
-    for node in tree.find_all(exp.Literal):
-        place = places.get(node.this) if node.is_string else None
+    for node in tree.find_all(exp.Literal, exp.Var):
+        place = places.get(str(node.this))
         told = types.of_mark(node) if place is not None else None
         if place is not None and told is not None:
             found.setdefault(place, told)
@@ -99,22 +96,10 @@ def _mark(place: int) -> str:
 
 
 def is_mark(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Literal) and node.is_string and node.this.startswith("\x01$")
+    return isinstance(node, exp.Literal | exp.Var) and str(node.this).startswith("\x01$")
 
 
 # --- samples ---------------------------------------------------------------------------------------------------------
-
-_SAMPLES: dict[Kind, Parameter] = {
-    Kind.BOOLEAN: True, Kind.SMALLINT: 1, Kind.INTEGER: 1, Kind.BIGINT: 1, Kind.HUGEINT: 1,
-    Kind.DECIMAL: Decimal("0.5"), Kind.REAL: 0.5, Kind.DOUBLE: 0.5, Kind.TEXT: "a", Kind.DATE: dt.date(2020, 1, 1),
-    Kind.TIMESTAMP: dt.datetime(2020, 1, 1), Kind.TIMESTAMPTZ: dt.datetime(2020, 1, 1), Kind.TIME: dt.time(12),
-    Kind.INTERVAL: "1 day", Kind.UUID: Uuid(int=0),
-}  # fmt: skip
-
-
-def sample_of(type_: Type) -> Parameter:
-    return _SAMPLES[type_.kind]
-
 
 def _of_column(column: Column) -> Placeholder:
     """A value that the column may have, as declared: what is compared with it is then not known to be nothing."""
@@ -165,6 +150,9 @@ class _Types:
         node, parent = mark, mark.parent
         while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array):
             node, parent = parent, parent.parent
+        of_argument = self._of_argument(parent, node)
+        if of_argument is not None:
+            return of_argument
         match parent:
             case exp.Cast() if (element := _element(parent.to)) is not None:
                 return _many(_plain(element))
@@ -174,12 +162,6 @@ class _Types:
                 return _many(self._first(_siblings(parent.parent, parent)) or _plain(TEXT))
             case exp.Limit() | exp.Offset() | exp.Fetch():
                 return _plain(BIGINT)
-            case exp.DateTrunc() | exp.TimestampTrunc() if parent.args.get("unit") is node:
-                return Placeholder(TEXT, "day")
-            case exp.AtTimeZone() if parent.args.get("zone") is node:
-                return Placeholder(TEXT, "UTC")
-            case exp.PercentileCont() | exp.PercentileDisc() | exp.Quantile():
-                return _plain(DOUBLE)
             case exp.And() | exp.Or() | exp.Not() | exp.Where():
                 return _plain(BOOLEAN)
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod() | exp.IntDiv():
@@ -196,6 +178,17 @@ class _Types:
             above = parent.parent if isinstance(parent, exp.Any) and parent.parent is not None else parent
             return self._first(_siblings(above, node))
         return None
+
+    def _of_argument(self, parent: exp.Expr | None, mark: exp.Expr) -> Placeholder | None:
+        """Of a function that tells what it takes there."""
+        if isinstance(mark, exp.Var):
+            return UNIT
+        if isinstance(parent, exp.Anonymous):
+            return CALLED.get((parent.name.lower(), mark.index or 0))
+        if isinstance(parent, exp.TimeToStr) and mark.arg_key == "format":
+            shown = self._of(parent.this)
+            return Placeholder(TEXT, "999") if shown is not None and shown.type.is_number else FORMAT
+        return None if parent is None else TAKEN.get((type(parent), mark.arg_key or ""))
 
     def _beside_operator(self, parent: exp.Expr, mark: exp.Expr) -> Placeholder | None:
         other = self._first(_siblings(parent, mark))
@@ -230,7 +223,7 @@ class _Types:
             case exp.Sum():
                 inner = self._of(node.this, depth + 1)
                 return _plain(sum_type(inner.type)) if inner is not None else None
-            case exp.DateTrunc() | exp.TimestampTrunc() | exp.CurrentTimestamp():
+            case exp.DateTrunc() | exp.TimestampTrunc() | exp.CurrentTimestamp() | exp.Localtimestamp():
                 return _plain(TIMESTAMP)
             case exp.CurrentDate():
                 return _plain(DATE)

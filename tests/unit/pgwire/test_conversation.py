@@ -56,6 +56,7 @@ class Fake:
     prepared: list = field(default_factory=list)
     canceled: list = field(default_factory=list)
     given: list = field(default_factory=list)
+    described: dict = field(default_factory=dict)
 
     @property
     def variables(self):
@@ -84,6 +85,10 @@ class Fake:
         found = self.answers.get(sql)
         columns = found.columns if isinstance(found, Answer) else (N,)
         return Prepared(tuple(one or TEXT for one in types) or (TEXT,) * sql.count("$"), columns)
+
+    def describe(self, sql, parameters=(), *, settings=None):
+        found = self.answers.get(sql)
+        return self.described.get(sql) or (found.columns if isinstance(found, Answer) else (N,))
 
     def cancel(self, ticket=None):
         self.canceled.append(ticket)

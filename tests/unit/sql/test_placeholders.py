@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 import pytest
 from support.shop import open_shop
 
 from dpsql.errors import Error
+from dpsql.intervals import Interval
 from dpsql.session import Session
+from dpsql.sql.parameters import Parameter
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal
 
 T = "orders"
@@ -95,3 +98,47 @@ def test_a_mistake_is_told_with_its_place(session: Session) -> None:
     with pytest.raises(Error) as caught:
         session.prepare("SELECT COUNT(*) FROM orders WHERE amonut > $1")
     assert caught.value.sqlstate == "42703" and caught.value.span is not None and caught.value.span.start == 34
+
+
+TAKEN: list[tuple[str, list[Type], list[object]]] = [
+    ("SELECT date_trunc($1, o.made) AS d, count(*) FROM orders o GROUP BY 1", [TEXT], ["month"]),
+    ("SELECT date_trunc($1, o.made), count(*) FROM orders o GROUP BY date_trunc($1, o.made)", [TEXT], ["month"]),
+    ("SELECT date_part($1, made) AS d, count(*) FROM orders GROUP BY 1", [TEXT], ["year"]),
+    ("SELECT to_char(made, $1) AS d, count(*) FROM orders GROUP BY 1", [TEXT], ["YYYY-MM"]),
+    ("SELECT width_bucket(amount, $1, $2, $3) AS d, count(*) FROM orders GROUP BY 1",
+     [DOUBLE, DOUBLE, INTEGER], [0.0, 100.0, 5]),
+    ("SELECT approx_top_k(kind, $1) AS k FROM orders", [INTEGER], [2]),
+    ("SELECT percentile_cont($1) WITHIN GROUP (ORDER BY amount) AS p FROM orders", [DOUBLE], [0.9]),
+    ("SELECT quantile_cont(amount, $1) AS p FROM orders", [DOUBLE], [0.9]),
+    ("SELECT count(*) FROM orders WHERE made > now() - $1", [INTERVAL], [dt.timedelta(days=20000)]),
+    ("SELECT count(*) FROM orders WHERE made > TIMESTAMP '2022-01-01' - $1::interval", [INTERVAL], [dt.timedelta(3)]),
+    ("SELECT count(*) FROM orders WHERE substr(city, $1, $2) = $3", [INTEGER, INTEGER, TEXT], [1, 2, "Os"]),
+    ("SELECT left(city, $1) AS c, count(*) FROM orders GROUP BY 1", [INTEGER], [2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "expected", "values"), TAKEN)
+def test_what_a_function_takes_tells(session: Session, sql: str, expected: list[Type], values: list[Parameter]) -> None:
+    """Clients that bind every literal prepare such statements; with values the columns are the same."""
+    prepared = session.prepare(sql)
+    assert list(prepared.parameters) == expected and prepared.unknown is None
+    assert prepared.columns == session.describe(sql, values)
+
+
+def test_an_interval_is_no_text_beside_a_time(session: Session) -> None:
+    sql = "SELECT count(*) FROM orders WHERE made >= TIMESTAMP '2023-01-01' - {}"
+    expected = session.execute(sql.format("INTERVAL '1 month 2 days'")).rows
+    assert session.execute(sql.format("$1"), [Interval.of(1, 2, 0)]).rows == expected
+    assert session.execute(sql.format("?::interval"), [Interval.of(1, 2, 0)]).rows == expected
+
+
+def test_what_is_given_decides_the_kind_of_value(session: Session) -> None:
+    sql = "SELECT sum(qty) / $1 AS x FROM orders"
+    assert [session.prepare(sql, [one]).columns[0].type for one in (DOUBLE, BIGINT)] == [DOUBLE, BIGINT]
+    (column,) = session.prepare("SELECT sum(qty) / $1 AS x FROM orders WHERE amount > $1", [INTEGER]).columns
+    assert column.type == BIGINT, "where it is found beside a double first"
+
+
+def test_columns_that_values_decide_are_not_known_before_them(session: Session) -> None:
+    prepared = session.prepare("SELECT to_char(made, $2 || $1) AS c, COUNT(*) FROM orders GROUP BY 1")
+    assert prepared.columns == () and prepared.unknown is not None

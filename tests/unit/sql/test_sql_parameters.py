@@ -15,7 +15,7 @@ from dpsql.errors import Error, InvalidSyntax, ProgrammingError
 from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.commands import ExplainCommand, SetCommand, read_command
 from dpsql.sql.parameters import Parameter, literal
-from dpsql.sql.parse import parse
+from dpsql.sql.parse import parse, tokenize
 
 
 def test_numbers_say_which_value() -> None:
@@ -70,6 +70,10 @@ def test_numbers_without_a_space_in_commands_and_statements_of_the_catalog() -> 
     assert tree is not None and tree.sql() == "SELECT oid FROM pg_class WHERE relname IN ('a', 'b')"
     explained = read_command("EXPLAIN SELECT $1,$2", [1, 2])
     assert isinstance(explained, ExplainCommand) and explained.sql.strip() == "SELECT $1,$2"
+
+
+def test_the_rest_of_a_command_is_one_text_as_it_was_written() -> None:
+    assert [token.text.strip() for token in tokenize("EXPLAIN SELECT $1,$2")] == ["EXPLAIN", "SELECT $1,$2"]
 
 
 def test_a_name_of_other_drivers_opens_no_text() -> None:
