@@ -5,6 +5,7 @@ Law: from the schema and from who asks, never from the data; and a user never se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
@@ -65,6 +66,8 @@ def _value(attribute: Attribute, text: str | None) -> object:
         return int(text)
     if kind in ("real", "double precision"):
         return float(text)
+    if kind == "aclitem":  # the data is that of a PostgreSQL whose owner has another name
+        return re.sub(r"\bpostgres\b", OWNER_NAME, text)
     if kind == "regproc":
         return 0 if text == "-" else _procedures().get(text.removeprefix("pg_catalog."), 0)
     return text

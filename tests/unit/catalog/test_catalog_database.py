@@ -100,6 +100,13 @@ def test_settings_are_the_sessions(lab: Schema) -> None:
     assert ask(lab, "SELECT current_setting(name) FROM pg_settings ORDER BY name", who=who) == [("o'clock",), ("x",)]
 
 
+def test_rights_name_roles_that_there_are(lab: Schema) -> None:
+    roles = {str(name) for (name,) in ask(lab, "SELECT rolname FROM pg_roles")} | {""}
+    rights = ask(lab, "SELECT unnest(nspacl)::text FROM pg_namespace")
+    named = {name for (right,) in rights for name in (str(right).split("=")[0], str(right).split("/")[1])}
+    assert "owner" in named and named <= roles
+
+
 def test_sizes_and_estimates_are_constants(lab: Schema) -> None:
     sql = "SELECT DISTINCT reltuples, relpages FROM pg_class WHERE relkind = 'r' AND relnamespace = 2200"
     assert ask(lab, sql) == [(-1.0, 0)]
