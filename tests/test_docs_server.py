@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.cli.arguments import build_parser
+from dpsql.cli.run import main as run
 from dpsql.pgwire import failures, link, login, metrics
 from dpsql.pgwire.visit import Bounds
 
@@ -25,9 +26,25 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert f"and {failures.LONGEST_OF_USER:.0f} for a name" in BOUNDS["failed logins"]
     assert f"wait more than {failures.PATIENCE:.0f} is refused" in BOUNDS["failed logins"]
     assert f"forgotten after {failures.FORGOTTEN / 60:.0f} minutes" in BOUNDS["failed logins"]
-    assert failures.FREE == 3 and BOUNDS["failed logins"].startswith("three are free")
+    assert failures.FREE == 6 and BOUNDS["failed logins"].startswith("six are free")
     assert BOUNDS["a message"].startswith(f"{bounds.message_bytes // BYTES} MB; {bounds.buffered_bytes // BYTES} MB of")
     assert f"{link.HIGH // 1024} kB ahead, waited for {bounds.write_seconds:.0f} seconds" in BOUNDS["who does not read"]
+
+
+def test_the_start_runs_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """But for the password; the server itself is run by others."""
+    shown = TEXT.split("```console")[1].split("```")[0].strip().splitlines()
+    start, add, *told, serve, address, ready = shown
+    monkeypatch.chdir(tmp_path)
+    demo, moved = start.removeprefix("$ dpsql ").split(" && cd ")
+    assert run(shlex.split(demo)) == 0
+    monkeypatch.chdir(tmp_path / moved)
+    capsys.readouterr()
+    assert run(shlex.split(add.removeprefix("$ dpsql "))) == 0
+    password = re.compile(r"^password: [a-z0-9]{6}(-[a-z0-9]{6}){3}$", re.MULTILINE)
+    printed = capsys.readouterr().out
+    assert password.sub("password", printed).splitlines() == password.sub("password", "\n".join(told)).splitlines()
+    assert Path(shlex.split(serve)[-1]).exists() and (address.split()[0], ready) == ("hospital", "ready")
 
 
 def test_outcomes_and_gauges_are_those_of_the_code() -> None:

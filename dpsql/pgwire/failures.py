@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FREE = 3
-"""Failures that cost no time: people mistype."""
+FREE = 6
+"""Failures that cost no time: people mistype, and with `sslmode=prefer`, their default, PostgreSQL's clients try each
+wrong password twice, with TLS and without."""
 FIRST = 0.25
 """Seconds after the first that does; each further one doubles it."""
 FORGOTTEN = 900.0

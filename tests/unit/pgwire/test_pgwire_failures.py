@@ -33,6 +33,12 @@ def test_who_mistypes_does_not_wait() -> None:
     assert tried(failures, clock, "ana", "192.0.2.1", FREE) == [0.0] * FREE
 
 
+def test_who_mistypes_three_times_with_a_client_that_tries_twice_does_not_wait() -> None:
+    """libpq's `sslmode=prefer`: a wrong password is tried with TLS, and again without."""
+    clock = Clock()
+    assert tried(Failures(clock), clock, "ana", "192.0.2.1", 3 * 2) == [0.0] * 6
+
+
 def test_waits_grow_and_have_an_end() -> None:
     clock = Clock()
     waits = tried(Failures(clock), clock, "ana", "192.0.2.1", 40)
