@@ -83,6 +83,9 @@ def _tell(server: Server, screen: Screen) -> None:
     for one in server.databases:
         for user in list(one.logins.known)[:_SHOWN]:
             screen.print(f"{one.name}  postgresql://{quote(user)}@{host}:{server.port}/{quote(one.name)}{more}")
+            if server.options.folder is not None:
+                folder = quote(str(server.options.folder.absolute()), safe="")
+                screen.print(f"{one.name}  postgresql://{quote(user)}@{folder}:{server.port}/{quote(one.name)}")
         if len(one.logins.known) > _SHOWN:
             screen.print(f"{one.name}  and {len(one.logins.known) - _SHOWN} more analysts")
     screen.print("ready")

@@ -49,6 +49,7 @@ class Server:
     host: str = "127.0.0.1"
     port: int = 0
     metrics: str | None = None
+    told: str = ""  # as it started
     process: subprocess.Popen[str] | None = None
 
     @property
@@ -84,6 +85,7 @@ class Server:
             if line.startswith("metrics"):
                 self.metrics = line.split()[1].removesuffix("/metrics")
             if line == "ready\n":
+                self.told = "".join(told)
                 return
         raise AssertionError(f"the server did not start: {''.join(told)}{self.log()}")
 

@@ -443,4 +443,7 @@ def test_the_folder_of_a_socket(tmp_path_factory: pytest.TempPathFactory) -> Non
             assert db.execute("SELECT 1").fetchone() == (1,)
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(f"host={folder} port={server.port} dbname=hospital user=ana", password="x")
+        (printed,) = [one.split()[1] for one in server.told.splitlines() if "ana@%2F" in one]
+        with psycopg.connect(printed, password=server.passwords["ana"]) as db:
+            assert db.info.host == str(folder) and db.execute("SELECT 1").fetchone() == (1,)
     assert not os.listdir(folder)
