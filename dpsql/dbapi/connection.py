@@ -169,6 +169,11 @@ class Connection:
         """The name of the dataset, as `current_database()` tells it."""
         return self._session.database
 
+    @property
+    def server(self) -> str | None:
+        """The server that answers, and whether by TLS, for people; None where the schema is opened here."""
+        return self._session.place if isinstance(self._session, RemoteSession) else None
+
     def cancel(self) -> None:
         """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid.
 

@@ -235,7 +235,9 @@ def dataset(shell: Shell, argument: str) -> None:
 
 def connection_info(shell: Shell, argument: str) -> None:
     who = f' as "{shell.connection.user}"' if shell.connection.user else ""
-    asked = f'You ask the dataset "{shell.connection.database}"{who}.'
+    server = shell.connection.server
+    where = "" if server is None else f", on the server {server}"
+    asked = f'You ask the dataset "{shell.connection.database}"{who}{where}.'
     shell.print_lines([asked, f"Left of {shell.connection.budget().left_text}"])
 
 

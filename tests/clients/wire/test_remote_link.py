@@ -114,6 +114,8 @@ def test_modes_of_tls(slow: Server, mode: str) -> None:
     with dpsql.connect(slow.dsn("ana", sslmode=mode)) as connection:
         assert is_encrypted(connection) is (mode != "disable")
         assert connection.sql("SELECT 1").scalar() == 1
+        how = "without TLS" if mode == "disable" else "with TLS (TLSv1.3)"
+        assert connection.server == f"127.0.0.1:{slow.port}, {how}"
 
 
 def test_a_server_that_is_not_trusted(slow: Server, tmp_path: Path) -> None:
@@ -159,6 +161,7 @@ def test_a_socket_in_a_folder(tmp_path: Path) -> None:
         url = f"dpsql://ana:{password}@/hospital?host={quote(str(tmp_path))}&port={server.port}&sslmode=require"
         with dpsql.connect(url) as connection:
             assert connection.sql("SELECT 1").scalar() == 1 and not is_encrypted(connection)
+            assert connection.server == f"{tmp_path}:{server.port}, a socket of this machine"
 
 
 # --- servers that are none of ours -----------------------------------------------------------------------------------

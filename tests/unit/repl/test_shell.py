@@ -304,7 +304,12 @@ def test_settings(typed):
 
 def test_budget_and_who(typed):
     assert "5" in typed("\\budget")
-    assert '"clinic" as "ana"' in typed("\\conninfo") and "clinic" in typed("\\l")
+    assert '"clinic" as "ana".' in typed("\\conninfo") and "clinic" in typed("\\l")
+
+
+def test_who_asks_a_server_is_told_which_and_how(typed, connection, monkeypatch):
+    monkeypatch.setattr(type(connection), "server", property(lambda self: "h:5433, with TLS (TLSv1.3)"))
+    assert '"clinic" as "ana", on the server h:5433, with TLS (TLSv1.3).' in typed("\\conninfo")
 
 
 def test_leaving(typed):
