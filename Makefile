@@ -31,7 +31,7 @@ help:
 	@echo 'make verify    random statements on neighboring databases, and an audit of the noise; SECONDS=600'
 	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
 	@echo 'make golden    rewrite the golden files; read the diff'
-	@echo 'make bench     sampler, compile, startup, overhead, accuracy, ledger, dashboard'
+	@echo 'make bench     sampler, compile, startup, overhead, accuracy, ledger, dashboard, wire'
 	@echo 'make clean     remove .venv and caches'
 
 $(RUN): pyproject.toml
@@ -121,6 +121,7 @@ bench: $(DEV)
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.ledger
 	$(BIN)/python -m benchmarks.dashboard
+	$(BIN)/python -m benchmarks.wire
 
 clean:
 	rm -rf $(VENV) $(SUPERSET) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist dpsql.egg-info
