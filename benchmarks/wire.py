@@ -18,27 +18,28 @@ other jobs on the machine, and the clients, change the rates and the latencies, 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import json
 import os
 import secrets
 import statistics
+import subprocess
+import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
 from benchmarks.dashboard import CHARTS, write_dashboard
 from benchmarks.processes import cpu_seconds, memory_mb
+from benchmarks.wire_clients import Task
 from tests.support.postgres import find_binaries, start
 from tests.support.served import serving
 
+ROOT = Path(__file__).resolve().parents[1]
+CLIENT = (sys.executable, "-m", "benchmarks.wire_clients")
 CONNECTIONS = (1, 8, 32)
 SECONDS = 3.0
 CLIENTS = 4
@@ -61,82 +62,18 @@ CATALOG = (
     " WHERE n.nspname = 'public' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY 1, a.attnum",
     "SELECT version(), current_schema()",
 )
-KINDS = ("stored", "bound", "fresh", "catalog")
 
 TABLES = """
 CREATE TABLE patients (patient_id integer PRIMARY KEY, birth_year integer, sex text, insured boolean);
 CREATE TABLE visits (patient_id integer, ward text, diagnosis text, at timestamp, nights integer, cost double precision)
 """
 
-Bound = tuple[str, tuple[int, ...] | None]
-
-
-def statement(kind: str, number: int) -> Bound:
-    """The statement of that number; those of `fresh` are all different."""
-    match kind:
-        case "stored":
-            return STORED[number % len(STORED)], None
-        case "bound":
-            return BOUND, (number % 5,)
-        case "fresh":
-            return FRESH.format(10_000 + number), None
-        case _:
-            return CATALOG[number % len(CATALOG)], None
-
-
-# --- clients ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Load:
-    """What one process of clients is to do: a connection for each address."""
-
-    kind: str
-    addresses: tuple[str, ...]
-    seconds: float
-    first: int  # the number of its first statement, so that none is another's
-
-
-def client(load: Load, told: Connection) -> None:
-    """Connect, and begin when told to; tell how long each statement took; leave when told."""
-    connections = [psycopg.connect(one, autocommit=True, prepare_threshold=None) for one in load.addresses]
-    told.send(None)
-    told.recv()
-    taken: list[float] = []
-    began = time.monotonic()
-
-    def work(place: int) -> None:
-        cursor, number = connections[place].cursor(), load.first + place
-        while (start := time.monotonic()) < began + load.seconds:
-            cursor.execute(*statement(load.kind, number))
-            cursor.fetchall()
-            taken.append(time.monotonic() - start)
-            number += len(connections)
-
-    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(connections))]
-    for thread in threads if load.seconds else ():
-        thread.start()
-    for thread in threads if load.seconds else ():
-        thread.join()
-    told.send((began, time.monotonic(), taken))
-    told.recv()
-    for connection in connections:
-        connection.close()
-
-
-def logins(address: str, times: int, told: Connection) -> None:
-    """Connect and leave, so many times."""
-    psycopg.connect(address).close()
-    told.send(None)
-    told.recv()
-    taken, began = [], time.monotonic()
-    for _ in range(times):
-        start = time.monotonic()
-        connection = psycopg.connect(address)
-        taken.append(time.monotonic() - start)
-        connection.close()
-    told.send((began, time.monotonic(), taken))
-    told.recv()
+STATEMENTS: dict[str, tuple[tuple[str, tuple[int, ...] | None], ...]] = {
+    "stored": tuple((chart, None) for chart in STORED),
+    "bound": tuple((BOUND, (nights,)) for nights in range(5)),
+    "fresh": ((FRESH, None),),
+    "catalog": tuple((sql, None) for sql in CATALOG),
+}
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
@@ -168,40 +105,46 @@ HEAD = f"{'a second':>9}{'median':>9}{'95th':>9}{'CPU':>9}"
 _numbers = iter(range(10**9, 2 * 10**9, 10**6))
 
 
-def measure(target: Target, kind: str, connections: int, seconds: float) -> Figures:
-    """All connections at once; the server's CPU and memory are read while they stand."""
+def measure(target: Target, kind: str | None, connections: int, seconds: float) -> Figures:
+    """All connections at once, idle where there is no kind; the server's CPU and memory are read while they stand."""
     addresses, clients = target.spread(connections), min(CLIENTS, connections)
-    loads = [Load(kind, tuple(addresses[place::clients]), seconds, next(_numbers)) for place in range(clients)]
-    return _measured(target, [(client, (load,)) for load in loads])
+    statements = STATEMENTS[kind] if kind is not None else ()
+    return _measured(
+        target,
+        [Task(tuple(addresses[place::clients]), statements, seconds, next(_numbers)) for place in range(clients)],
+    )
 
 
 def measure_logins(target: Target, times: int) -> Figures:
-    return _measured(target, [(logins, (target.addresses[0], times))])
+    return _measured(target, [Task(target.addresses, (), 0.0, 0, times)])
 
 
-def _measured(target: Target, tasks: Sequence[tuple[Any, tuple[Any, ...]]]) -> Figures:
-    context = multiprocessing.get_context("spawn")
-    pipes = [context.Pipe() for _ in tasks]
-    processes = [
-        context.Process(target=task, args=(*arguments, theirs), daemon=True)
-        for (task, arguments), (_, theirs) in zip(tasks, pipes, strict=True)
+def _measured(target: Target, tasks: Sequence[Task]) -> Figures:
+    clients = [
+        subprocess.Popen(CLIENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in tasks
     ]
-    for process, (_, theirs) in zip(processes, pipes, strict=True):
-        process.start()
-        theirs.close()  # so that one that has failed is an end of file
-    ours = [one for one, _ in pipes]
-    for one in ours:
-        one.recv()
+    _tell(clients, [task.line() for task in tasks])
+    ready = [_answered(client) for client in clients]
+    assert set(ready) == {"ready\n"}, "a client could not connect"
     before = cpu_seconds(target.process)
-    for one in ours:
-        one.send(None)
-    done = [one.recv() for one in ours]
+    _tell(clients, ["begin\n"] * len(clients))
+    done = [json.loads(_answered(client)) for client in clients]
     used, held = cpu_seconds(target.process) - before, memory_mb(target.process)
-    for one in ours:
-        one.send(None)
-    for process in processes:
-        process.join()
+    for client in clients:
+        client.communicate("leave\n")
     return _figures(done, used, held)
+
+
+def _tell(clients: Sequence[subprocess.Popen[str]], lines: Sequence[str]) -> None:
+    for client, line in zip(clients, lines, strict=True):
+        assert client.stdin is not None
+        client.stdin.write(line)
+        client.stdin.flush()
+
+
+def _answered(client: subprocess.Popen[str]) -> str:
+    assert client.stdout is not None
+    return client.stdout.readline()
 
 
 def _figures(done: Sequence[tuple[float, float, list[float]]], used: float, held: float) -> Figures:
@@ -257,9 +200,9 @@ def pay(target: Target) -> None:
     """Each analyst asks all that is to be stored."""
     for address in target.addresses:
         with psycopg.connect(address, autocommit=True) as db:
-            for kind, count in (("stored", len(STORED)), ("bound", 5), ("catalog", len(CATALOG))):
-                for number in range(count):
-                    db.execute(*statement(kind, number)).fetchall()
+            for kind in ("stored", "bound", "catalog"):
+                for sql, parameters in STATEMENTS[kind]:
+                    db.execute(sql, parameters).fetchall()
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -284,7 +227,7 @@ def print_memory(targets: Sequence[Target], seconds: float) -> None:
     print(f"\n{'MB':<22}{'at rest':>12}{f'{IDLE} idle':>12}{f'{ACTIVE} active':>12}")
     for target in targets:
         at_rest = memory_mb(target.process)
-        idle = measure(target, "stored", IDLE, 0.0).memory_mb
+        idle = measure(target, None, IDLE, 0.0).memory_mb
         active = measure(target, "stored", ACTIVE, seconds).memory_mb
         print(f"{target.name:<22}{at_rest:>12.0f}{idle:>12.0f}{active:>12.0f}", flush=True)
 
@@ -292,7 +235,9 @@ def print_memory(targets: Sequence[Target], seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one second for each figure")
-    parser.add_argument("--only", choices=KINDS, action="append", help="these statements alone, and no memory")
+    parser.add_argument(
+        "--only", choices=tuple(STATEMENTS), action="append", help="these statements alone, and no memory"
+    )
     options = parser.parse_args()
     seconds = 1.0 if options.quick else SECONDS
     with tempfile.TemporaryDirectory() as name:
@@ -301,7 +246,7 @@ def main() -> None:
             for target in (ours, theirs):
                 pay(target)
             print(f"load before: {os.getloadavg()[0]:.1f}; milliseconds; {len(USERS)} analysts")
-            print_rates(ours, theirs, options.only or KINDS, seconds)
+            print_rates(ours, theirs, options.only or tuple(STATEMENTS), seconds)
             if not options.only:
                 print_logins(ours, theirs, LOGINS)
                 print_memory((ours, theirs), seconds)
