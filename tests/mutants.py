@@ -89,6 +89,8 @@ DOORS = ("tests/attacks/test_found_at_the_doors.py",)
 SHELL = ("tests/unit/repl/test_shell.py",)
 PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
 FREE = ("tests/attacks/test_free_statements.py",)
+MADE_UP = ("tests/corpus/test_previews.py",)
+EXPLAINED = ("tests/attacks/test_found_in_rows.py", "-k", "explain")
 CATALOG = ("tests/unit/catalog/test_catalog_database.py",)
 TALK = ("tests/unit/pgwire/test_conversation.py",)
 BYTES = ("tests/unit/pgwire/test_protocol.py",)
@@ -144,6 +146,15 @@ MUTANTS = (
            "        if not declared.public:\n", "        if False:\n", FREE),
     mutant("made-up rows are aggregated", "sql/previews.py",
            "if groups or isinstance(node, exp.Window | exp.Pivot) or is_aggregate(node):", "if False:", FREE),
+    mutant("that rows are made up is no warning", "compile.py",
+           "warnings=(MADE_UP,) if parts.made_up else (),", "warnings=(),", MADE_UP),
+    mutant("who wants no notices is not warned of made-up rows", "pgwire/telling.py",
+           "yield from map(warning, answer.warnings)", "yield from map(notice, answer.warnings)", TALK),
+    mutant("EXPLAIN tells where snapshots stand", "explain.py",
+           "        if isinstance(table.source, Files):\n",
+           "        if isinstance(table.source, Files) and table.source.format == \"parquet\":\n", EXPLAINED),
+    mutant("EXPLAIN tells what a variable holds", "explain.py",
+           "patterns=source.written or source.patterns", "patterns=source.patterns", EXPLAINED),
     mutant("one table's preview is every table's", "sql/previews.py",
            "if not state.preview or not table.preview:", "if not state.preview:", FREE),
     mutant("a release that is not needed is bought", "free.py",
