@@ -61,7 +61,7 @@ def _other_count(given: int, used: int) -> Error:
     """As a local session says it."""
     return errors.ProgrammingError(
         f"the statement has {used} placeholder{'' if used == 1 else 's'}, but {given} given",
-        hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
+        hint="A placeholder is written ? or $1, and each takes one value: IN (?, ?).",
         sqlstate="08P01",
     )
 

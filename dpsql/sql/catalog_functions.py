@@ -175,7 +175,8 @@ SESSION = {
     "pg_get_userbyid": "name", "pg_has_role": "bool", "pg_typeof": "regtype", "row_security_active": "bool",
     "now": "timestamptz", "current_timestamp": "timestamptz", "pg_postmaster_start_time": "timestamptz",
     "pg_conf_load_time": "timestamptz", "clock_timestamp": "timestamptz", "statement_timestamp": "timestamptz",
-    "transaction_timestamp": "timestamptz", "current_date": "date", "to_regrole": "regrole",
+    "transaction_timestamp": "timestamptz", "current_date": "date", "localtimestamp": "timestamp",
+    "to_regrole": "regrole",
 }  # fmt: skip
 """What depends on who asks and when: `catalog_session` puts literals in their place."""
 
@@ -204,6 +205,6 @@ MARKS = frozenset({*FUNCTIONS, *SESSION, *TABLE_FUNCTIONS}) - {
     "split_part", "translate", "substr", "substring", "regexp_replace", "length", "char_length", "character_length",
     "octet_length", "strpos", "ascii", "starts_with", "format", "abs", "floor", "ceil", "round", "sign", "mod",
     "coalesce", "greatest", "least", "nullif", "unnest", "generate_series", "now", "current_timestamp", "current_date",
-    "md5", "chr", "age", "clock_timestamp", "statement_timestamp", "transaction_timestamp",
+    "md5", "chr", "age", "localtimestamp", "clock_timestamp", "statement_timestamp", "transaction_timestamp",
 }  # fmt: skip
 """Those by which a statement without a table is one about the catalog; the others say nothing about it."""

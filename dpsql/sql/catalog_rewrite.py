@@ -30,7 +30,7 @@ ALLOWED: tuple[type[exp.Expr], ...] = (
     exp.Mul, exp.Div, exp.Mod, exp.BitwiseAnd, exp.BitwiseOr, exp.DPipe, exp.Filter, exp.Window, exp.WindowSpec,
     exp.Trim, exp.Substring, exp.StrPosition, exp.Extract, exp.Var, exp.AtTimeZone, exp.Interval, exp.CurrentUser,
     exp.SessionUser, exp.CurrentCatalog, exp.CurrentSchema, exp.CurrentTimestamp, exp.CurrentDate, exp.DataTypeParam,
-    exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOverlaps, exp.Placeholder, exp.Kwarg,
+    exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOverlaps, exp.Placeholder, exp.Kwarg, exp.Localtimestamp,
 )  # fmt: skip
 """All nodes that a statement may have."""
 

@@ -31,6 +31,8 @@ def literal_of(name: str, node: exp.Expr, who: Identity, now: dt.datetime) -> ex
     if name in _TIMES:
         return exp.cast(exp.Literal.string(now.isoformat(" ")), "timestamptz")
     match name:
+        case "localtimestamp":
+            return exp.cast(exp.Literal.string(now.replace(tzinfo=None).isoformat(" ")), "timestamp")
         case "current_date":
             return exp.cast(exp.Literal.string(now.date().isoformat()), "date")
         case "current_schema":

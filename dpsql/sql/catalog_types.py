@@ -331,6 +331,7 @@ _SESSION_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentCatalog, "current_catalog"),
     (exp.CurrentSchema, "current_schema"),
     (exp.CurrentTimestamp, "current_timestamp"),
+    (exp.Localtimestamp, "localtimestamp"),
     (exp.CurrentDate, "current_date"),
 )
 

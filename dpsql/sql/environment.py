@@ -40,6 +40,7 @@ _ARGUMENTS = {"current_schemas": 1, "current_setting": 2}
 def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) -> exp.Query:
     """The statement with these functions replaced, and its output columns named as they would have been."""
     known = _literals(now, who)
+    free = tree.find(exp.Table) is None  # of columns: all moments have their zone
     for select in list(tree.find_all(exp.Select)):
         for item in list(select.expressions):
             if (name := _function(item)) in known:
@@ -53,7 +54,7 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
             return node
         _refuse_arguments(node, name)
         made: exp.Expr = known[name](node)
-        if name in _ZONED and _is_moved(node):
+        if name in _ZONED and (free or _is_moved(node)):
             made = exp.cast(made, "timestamptz")
         for part in made.walk():  # errors point at what was written
             part.meta.update(_positions(node))

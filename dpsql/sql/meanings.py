@@ -32,7 +32,8 @@ _NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_grou
 """Functions that DuckDB has by another name."""
 _TRUTHS = {word[:length]: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off")
            for length in range(1 + (word[0] == "o"), len(word) + 1)} | {"1": True, "0": False}  # fmt: skip
-_CUT = (exp.DType.VARCHAR, exp.DType.NVARCHAR, exp.DType.CHAR, exp.DType.NCHAR)
+_CHARS = (exp.DType.CHAR, exp.DType.NCHAR)
+_CUT = (exp.DType.VARCHAR, exp.DType.NVARCHAR, *_CHARS)
 MOST_PARTS = 10_000
 _MADE = "made"
 """The note of a node that was written here: it is written once."""
@@ -163,8 +164,9 @@ def _call_by_name(node: exp.Expr) -> exp.Expr | None:
 
 def _cast(node: exp.Expr) -> exp.Expr | None:
     to, inner = node.args["to"], node.this
-    if to.this in _CUT and to.expressions:
-        length = to.expressions[0].this.copy()
+    one = to.this in _CHARS and not to.expressions  # CHAR is CHAR(1)
+    if one or (to.this in _CUT and to.expressions):
+        length = exp.Literal.number(1) if one else to.expressions[0].this.copy()
         return exp.Left(this=exp.cast(inner.copy(), "text"), expression=length)
     if to.is_type(exp.DType.BOOLEAN) and isinstance(inner, exp.Literal) and inner.is_string:
         truth = _TRUTHS.get(inner.name.strip().lower())

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors import InvalidSyntax, ProgrammingError
+from dpsql.errors import InvalidSyntax, ProgrammingError, Unsupported
 from dpsql.intervals import interval_words
 from dpsql.span import Span
 
@@ -116,11 +116,21 @@ def _check_count(tokens: list[Token], used: int, given: int) -> None:
         return
     if not used and (foreign := foreign_placeholder(tokens)) is not None:
         raise not_ours(foreign)
+    _refuse_operator(tokens)
     raise ProgrammingError(
         f"the statement has {_counted(used, 'placeholder')}, but {given} given",
-        hint="A placeholder is written ?, and each takes one value: IN (?, ?).",
+        hint="A placeholder is written ? or $1, and each takes one value: IN (?, ?).",
         sqlstate="08P01",
     )
+
+
+def _refuse_operator(tokens: list[Token]) -> None:
+    """PostgreSQL's `x ? 'a'` of a jsonb: behind a value no value can stand."""
+    for place, token in enumerate(tokens[1:], start=1):
+        before = tokens[place - 1].token_type
+        if token.token_type is TokenType.PLACEHOLDER and before in _OPERANDS | {TokenType.JSONB, TokenType.JSON}:
+            raise Unsupported("? is a placeholder, not an operator of jsonb", hint="Write x -> 'a' IS NOT NULL.",
+                              span=_span(tokens, place))  # fmt: skip
 
 
 def foreign_placeholder(tokens: list[Token]) -> Span | None:

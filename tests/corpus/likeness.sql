@@ -230,6 +230,13 @@ SELECT substring('abc' FROM 2 FOR -1)
 SELECT 'abc' SIMILAR TO '%b%', 'abc' SIMILAR TO 'a.c', 'a.c' SIMILAR TO 'a.c', 'abc' NOT SIMILAR TO '_b_', 'a%' SIMILAR TO 'a!%' ESCAPE '!', NULL::text SIMILAR TO 'a'
 SELECT format('%s-%s', 1, 2), format('%s', true), format('%s|%s', NULL::boolean, false), format('100%%')
 SELECT format('%s %s', 'a')
+-- # moments
+SELECT pg_typeof(now()), pg_typeof(current_date), pg_typeof(localtimestamp)
+SELECT localtimestamp < '2100-01-01', pg_typeof(1)
+SELECT extract(year FROM now()) > 2000, extract(epoch FROM now()) > 1, date_part('hour', now()) >= 0
+SELECT to_char(now(), 'YYYY') > '2000', date_trunc('year', now()) < now(), now()::date = current_date, now()::timestamp = localtimestamp
+SELECT now() - TIMESTAMP '2000-01-01' > interval '1 day', now() AT TIME ZONE 'UTC' = localtimestamp, now() BETWEEN now() - interval '1 day' AND now()
+SELECT date_trunc('century', now()), date_trunc('century', now() - interval '1 day'), (now() - interval '1 day') - (now() - interval '1 day')
 -- # parts of times
 SELECT extract(second FROM TIMESTAMP '2024-01-01 00:00:01.5'), extract(milliseconds FROM TIMESTAMP '2024-01-01 00:00:01.5'), extract(second FROM INTERVAL '61.25 seconds')
 SELECT extract(second FROM TIMESTAMP '2024-01-01 00:00:01') / 2 > 0.4, extract(second FROM NULL::timestamp)
@@ -307,6 +314,7 @@ SELECT sum(x), avg(x) FROM (VALUES (1::bigint), (2)) AS t(x)
 -- differs: varchar and char are text here; char is not filled up with blanks
 SELECT 1::int8, '2'::integer, 3::smallint, 4::numeric, 5::real, 'x'::varchar
 SELECT 'abc'::varchar(2)
+SELECT 'abc'::char, CAST('xyz' AS char)
 SELECT 'abc'::char(5)
 -- differs: the parts of a date are whole numbers (bigint), as docs/sql.md says
 SELECT extract(year FROM DATE '2024-02-29')
@@ -349,8 +357,6 @@ SELECT TIME '10:00' + INTERVAL '1 hour', TIME '10:00' - TIME '09:30'
 SELECT (DATE '2024-01-01', DATE '2024-02-01') OVERLAPS (DATE '2024-01-15', DATE '2024-03-01')
 -- differs: a date that is truncated stays without a zone: all is UTC
 SELECT date_trunc('month', DATE '2024-02-29')
--- differs: LOCALTIMESTAMP cannot stand beside functions of the catalog
-SELECT pg_typeof(now()), pg_typeof(current_date), pg_typeof(localtimestamp)
 -- differs: a sum of whole numbers has 128 bits, so it is a numeric; a mean is a double
 SELECT count(*), count(x), sum(x), avg(x), min(x), max(x) FROM (VALUES (1), (2), (NULL)) AS t(x)
 SELECT g, sum(x) FROM (VALUES ('a', 1), ('b', 2), ('a', 3)) AS t(g, x) GROUP BY g ORDER BY g

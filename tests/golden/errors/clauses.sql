@@ -94,7 +94,7 @@ LINE 1: WITH a AS (SELECT cost FROM visits) SELECT AVG(cost) JOIN patients p ON 
 SELECT COUNT(*) $1 FROM visits
 ---- error
 ERROR 08P01 (ProgrammingError):  the statement has 1 placeholder, but 0 given
-HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
+HINT:  A placeholder is written ? or $1, and each takes one value: IN (?, ?).
 
 -- case: a recursive CTE
 WITH RECURSIVE t AS (SELECT nights AS n FROM visits UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT COUNT(*) FROM t
@@ -194,7 +194,7 @@ HINT:  For example: to_date(note, 'YYYY-MM-DD').
 SELECT COUNT(*), $1 FROM visits
 ---- error
 ERROR 08P01 (ProgrammingError):  the statement has 1 placeholder, but 0 given
-HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
+HINT:  A placeholder is written ? or $1, and each takes one value: IN (?, ?).
 
 -- case: SELECT AS STRUCT
 SELECT AS STRUCT COUNT(*) AS n FROM visits

@@ -48,7 +48,7 @@ HINT:  Questions are answered here; the owner changes the data at its source, th
 SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
 ---- error
 ERROR 08P01 (ProgrammingError):  the statement has 2 placeholders, but 1 given
-HINT:  A placeholder is written ?, and each takes one value: IN (?, ?).
+HINT:  A placeholder is written ? or $1, and each takes one value: IN (?, ?).
 
 -- case: parentheses too deep
 SELECT COUNT(*) FROM visits WHERE (((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((TRUE)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))

@@ -35,7 +35,7 @@ def value(written: str, source: str = "") -> Any:
         ("(INTERVAL '1 mon' + DATE '2024-01-31')::date::text", "2024-02-29"),
         ("(TIMESTAMP '2024-01-01' + INTERVAL '3 hrs' - INTERVAL '5 mins')::text", "2024-01-01 02:55:00"),
         ("'off'::boolean", False), ("'YES'::boolean", True), ("'t'::boolean", True),
-        ("'abc'::varchar(2)", "ab"), ("12345::varchar(3)", "123"), ("'abc'::varchar", "abc"),
+        ("'abc'::varchar(2)", "ab"), ("12345::varchar(3)", "123"), ("'abc'::varchar", "abc"), ("'abc'::char", "a"),
         ("octet_length('ä')", 2), ("every(n > 0)", True), ("every(n > 1)", False),
         ("width_bucket(5, 0, 10, 5)", 3), ("width_bucket(-1, 0, 10, 5)", 0), ("width_bucket(10, 0, 10, 5)", 6),
         ("substr('hello', -1, 3)", "h"), ("'abc' SIMILAR TO '%b%'", True), ("to_hex(255)", "ff"), ("1_000", 1000),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 from support.needed import package
 
-from dpsql.errors import Error, InvalidSyntax, ProgrammingError
+from dpsql.errors import Error, InvalidSyntax, ProgrammingError, Unsupported
 from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.commands import ExplainCommand, SetCommand, read_command
 from dpsql.sql.parameters import Parameter, literal
@@ -223,3 +223,17 @@ def test_two_kinds_of_placeholders_are_refused_with_both_ways() -> None:
     with pytest.raises(ProgrammingError) as caught:
         parse("SELECT ?, $1", [1, 2])
     assert "$1, $2" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("written", ["x ? 'a'", "'{}'::jsonb ? 'a'", "(x) ? 'a'", "x ?| ARRAY['a']"])
+def test_an_operator_of_jsonb_is_no_missing_value(written: str) -> None:
+    with pytest.raises(Unsupported, match="not an operator of jsonb") as caught:
+        parse(f"SELECT {written} FROM t")
+    assert caught.value.hint == "Write x -> 'a' IS NOT NULL."
+
+
+def test_a_missing_value_is_told_in_nobodys_language() -> None:
+    """The same words go over the wire."""
+    with pytest.raises(ProgrammingError) as caught:
+        parse("SELECT ? + 1, x = ? FROM t")
+    assert caught.value.hint == "A placeholder is written ? or $1, and each takes one value: IN (?, ?)."
