@@ -19,7 +19,7 @@ from dpsql.sql.options import Option, plain_aggregates, take_options
 from dpsql.sql.parameters import MOST_DIGITS, Parameter, bind, foreign_placeholder, holds_half, not_ours
 from dpsql.sql.parentheses import without_parentheses
 from dpsql.sql.refused import refuse
-from dpsql.sql.slips import misspelt, syntax_error
+from dpsql.sql.slips import check_ended, misspelt, syntax_error
 
 MOST_CHARACTERS = 1_000_000
 MOST_TOKENS = 50_000
@@ -62,6 +62,7 @@ def read_query(sql: str, parameters: Sequence[Parameter] = ()) -> Parsed:
     tokens = bind(plain_spellings(tokenize(sql)), parameters)
     check_depth(tokens)
     _check_start(tokens)
+    check_ended(tokens, sql)
     tokens, options = take_options(plain_aggregates(tokens))
     try:
         trees = Reader().parser().parse(tokens, sql)

@@ -22,6 +22,31 @@ _STARTS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRI
 _SHORT = ("Required keyword", "Expecting", "Expected")
 
 
+_OPEN = {TokenType.COMMA, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.ALIAS,
+         TokenType.USING, TokenType.BETWEEN, TokenType.AND, TokenType.FROM, TokenType.FOR}  # fmt: skip
+"""Words behind which something must stand; the parser lets them end a clause."""
+_CLAUSES = {TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT,
+            TokenType.OFFSET, TokenType.FETCH, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
+            TokenType.QUALIFY, TokenType.R_PAREN, TokenType.SEMICOLON}  # fmt: skip
+
+
+def check_ended(tokens: list[Token], sql: str) -> None:
+    """Raise, with the place, where a statement breaks off: what was meant to follow may change what it asks.
+
+    DuckDB's comma before FROM may stand.
+    """
+    for place, token in enumerate(tokens):
+        named = place and tokens[place - 1].token_type in (TokenType.DOT, TokenType.ALIAS)
+        over = token.token_type is TokenType.OVER and place and tokens[place - 1].token_type is TokenType.R_PAREN
+        if named or not (token.token_type in _OPEN or over):
+            continue
+        after = tokens[place + 1] if place + 1 < len(tokens) else None
+        if after is None or (after.token_type is TokenType.SEMICOLON and place + 2 == len(tokens)):
+            raise InvalidSyntax("syntax error at the end of the statement", span=Span(len(sql), len(sql)))
+        if after.token_type in _CLAUSES:
+            raise InvalidSyntax(f'syntax error at or near "{sql[after.start : after.end + 1]}"', span=_span(after))
+
+
 def syntax_error(error: ParseError, tokens: list[Token], sql: str) -> InvalidSyntax:
     details = error.errors[0] if error.errors else {}
     why = str(details.get("description") or "")

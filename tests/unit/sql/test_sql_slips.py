@@ -97,3 +97,47 @@ def test_text_in_double_quotes_gets_a_hint(clinic: Resolved) -> None:
 
 def test_values_are_a_statement_with_names() -> None:
     assert "column1, column2" in parse("VALUES (1, 'a'), (2, 'b')").sql()
+
+
+@pytest.mark.parametrize(
+    ("sql", "position"),
+    [
+        ("SELECT count(*) FROM visits WHERE nights = 7 GROUP BY", 54),
+        ("SELECT count(*) FROM visits GROUP BY ;", 39),
+        ("SELECT count(*) FROM visits,", 29),
+        ("SELECT count(*) FROM visits, WHERE nights = 7", 30),
+        ("SELECT ward, count(*) FROM visits GROUP BY ward,", 49),
+        ("SELECT ward, count(*) FROM visits GROUP BY HAVING count(*) > 1", 44),
+        ("SELECT ward, count(*) FROM visits GROUP BY 1 ORDER BY", 54),
+        ("SELECT ward, count(*) FROM visits GROUP BY 1 ORDER BY 2,", 57),
+        ("SELECT ward, count(*) FROM visits GROUP BY 1 ORDER BY LIMIT 3", 55),
+        ("SELECT count(*),", 17),
+        ("SELECT count(*) AS", 19),
+        ("SELECT x FROM (SELECT count(*) AS x FROM visits GROUP BY) AS t", 57),
+        ("SELECT count(*) FROM visits WHERE ward IN ('a', )", 49),
+        ("SELECT count(*) FROM visits JOIN patients USING", 48),
+        ("SELECT rank() OVER (PARTITION BY) FROM t", 33),
+        ("SELECT rank() OVER", 19),
+        ("SELECT rank() OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND) FROM t", 60),
+        ("SELECT substring(a FROM ) FROM t", 25),
+    ],
+)
+def test_a_statement_that_breaks_off_is_refused_with_the_place(sql: str, position: int) -> None:
+    with pytest.raises(InvalidSyntax, match="syntax error") as caught:
+        parse(sql)
+    assert caught.value.position == position and caught.value.sqlstate == "42601"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT ward, count(*), FROM visits GROUP BY ward",
+        'SELECT count(*) AS "group by" FROM visits',
+        "SELECT [1, 2, ] AS x",
+        "SELECT count(*) FROM visits GROUP BY GROUPING SETS ((ward), ())",
+        "SELECT ward, count(*) FROM visits GROUP BY ALL ORDER BY ALL",
+        "SELECT a IS DISTINCT FROM b, EXTRACT(year FROM c) FROM t",
+    ],
+)
+def test_what_is_whole_is_read(sql: str) -> None:
+    assert parse(sql)
