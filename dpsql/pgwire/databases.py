@@ -15,7 +15,7 @@ from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import Error, InterfaceError
 from dpsql.logins import Logins, conspicuous, logins_of, strangers_of
 from dpsql.passwords import Verifier
-from dpsql.session import Memory, Session
+from dpsql.session import Memory, Session, check_settings
 
 
 @dataclass(eq=False)

@@ -86,8 +86,8 @@ class House:
         self.metrics.statements[visit.database, told.outcome] += 1
         charge = told.charge
         self.log.info(
-            "statement", user=visit.user, account=told.account, database=visit.database, kind=told.kind, outcome=told.outcome,
-            sqlstate=told.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
+            "statement", user=visit.user, account=told.account, database=visit.database, kind=told.kind,
+            outcome=told.outcome, sqlstate=told.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
             charged_delta=float(charge.delta) if charge else None, seconds=on_grid(told.seconds, visit.grid),
         )  # fmt: skip
 
@@ -152,8 +152,10 @@ class Visit:
                            reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
             self._send_away(error)
         except Error as error:
-            house.log.info("sent away", address=self.link.address, user=self.user or None,
-                           database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
+            if not isinstance(error, WrongLogin):  # which is told of by itself
+                event = "login refused" if self._talk is None else "sent away"
+                house.log.info(event, address=self.link.address, user=self.user or None,
+                               database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
             self._send_away(error)
         except asyncio.CancelledError:
             self._send_away(OperationalError("terminating connection due to administrator command", sqlstate="57P01"))
@@ -206,10 +208,6 @@ class Visit:
             raise
         except Gone:
             outcome = ""
-            raise
-        except Error as error:
-            self.house.log.info("login refused", address=self.link.address, user=self.user or None,
-                                database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
             raise
         finally:
             if outcome:

@@ -80,6 +80,21 @@ def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
     assert charges(dataset)["ana"] == len(dataset.ledger.entries("ana"))
 
 
+def test_cursors_end_where_the_role_changes(dataset: Dataset) -> None:
+    """Their rows are of who has paid for them."""
+    session = Session(dataset, "bi")
+    session.execute(f"DECLARE c CURSOR WITH HOLD FOR {COUNT}")
+    session.execute("SET ROLE bi")
+    assert len(session.execute("FETCH 1 FROM c").rows) == 1
+    session.execute("SET ROLE ana")
+    with pytest.raises(Error, match='"c" does not exist'):
+        session.execute("FETCH PRIOR FROM c")
+    session.execute(f"DECLARE c CURSOR WITH HOLD FOR {COUNT}")
+    session.execute("RESET ROLE")
+    with pytest.raises(Error, match='"c" does not exist'):
+        session.execute("FETCH 1 FROM c")
+
+
 def test_a_budget_is_that_of_the_role_and_nobody_elses(dataset: Dataset) -> None:
     session = Session(dataset, "bi")
     own = str(session.budget())

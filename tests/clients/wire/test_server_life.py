@@ -21,6 +21,7 @@ from support.raw_wire import Raw, Refused
 from support.served import Server, give_passwords, make_certificate, serving
 
 from dpsql.cli.hospital import make_hospital
+from dpsql.dataset import open_dataset
 from dpsql.pgwire import client
 from dpsql.pgwire.client import CommandComplete, DataRow, ErrorResponse
 
@@ -365,6 +366,31 @@ def test_the_log_has_no_word_of_statements_or_values(slow: Server) -> None:
     assert {line["outcome"] for line in statements} >= {"free", "refused"}
     for line in statements:
         assert line["seconds"] % LATENCY == 0, "of time, what the grid lets be seen"
+
+
+def test_the_log_tells_who_was_charged_and_every_login_that_was_refused(hospital: Path) -> None:
+    schema = hospital.parent / "acting.yaml"
+    text = hospital.read_text().replace("hospital.ledger", "acting.ledger")
+    bob = "bob: {budget: {epsilon: 2, delta: 1e-7}, may_act_for: [ana]}"
+    schema.write_text(text.replace("analysts:\n", f"analysts:\n  {bob}\n"))
+    with serving(schema) as server:
+        with psycopg.connect(server.dsn("bob", options="-c role=ana"), autocommit=True) as db:
+            db.execute("SELECT count(*) FROM visits")
+            assert db.execute("SELECT current_user, session_user").fetchone() == ("ana", "bob")
+        with psycopg.connect(server.dsn("bob"), autocommit=True) as db:
+            db.execute("SELECT count(*) FROM patients")
+        with pytest.raises(psycopg.OperationalError, match="permission denied"):
+            psycopg.connect(server.dsn("ana", options="-c role=bob"))
+        assert server.logged("login refused")
+        lines = [json.loads(line) for line in server.log().splitlines()]
+        paid = [line for line in lines if line.get("charged_epsilon")]
+        assert [(line["user"], line.get("account")) for line in paid] == [("bob", "ana"), ("bob", None)]
+        (refused,) = [line for line in lines if line["event"] == "login refused"]
+        assert (refused["user"], refused["sqlstate"]) == ("ana", "42501")
+        server.stop()
+        with closing(open_dataset(server.schema)) as dataset:
+            entries = {name: len(dataset.ledger.entries(name)) for name in ("ana", "bob")}
+            assert entries == {"ana": 2, "bob": 2}, "that it was opened, and one charge"
 
 
 # --- reading again, and the end --------------------------------------------------------------------------------------

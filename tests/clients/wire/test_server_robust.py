@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from support.raw_wire import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
-from support.served import Server, serving
+from support.served import USERS, Server, serving
 
 from dpsql.pgwire import client
 from dpsql.pgwire.client import DataRow, ErrorResponse, NegotiateProtocolVersion
@@ -368,7 +368,8 @@ def test_many_half_messages_are_bounded_together(server: Server) -> None:
 
 
 def test_connections_of_one_and_of_all_are_limited() -> None:
-    with serving(options=("--max-connections", "12", "--max-user-connections", "5")) as server:
+    limits = ("--max-connections", "12", "--max-user-connections", "5")
+    with serving(passwords={**USERS, "cleo": "c"}, options=limits) as server:
         held = [entered(server, "ana") for _ in range(5)]
         with pytest.raises(Refused) as one_too_many:
             entered(server, "ana")
@@ -376,6 +377,10 @@ def test_connections_of_one_and_of_all_are_limited() -> None:
         held += [entered(server, "bob") for _ in range(5)]
         held.pop().close()
         held.append(entered_soon(server, "bob"))
+        held += [entered(server, "cleo") for _ in range(2)]
+        with pytest.raises(Refused) as too_many:
+            entered(server, "cleo")
+        assert too_many.value.state == "53300" and "too many clients" in str(too_many.value)
         for one in held:
             assert one.states("SELECT 1") == []
             one.close()

@@ -10,7 +10,8 @@ import pytest
 from support.served import give_passwords
 
 from dpsql.cli.hospital import make_hospital
-from dpsql.errors import Error, InterfaceError
+from dpsql.errors import Error, InterfaceError, SchemaError
+from dpsql.owner.check import check_schema
 from dpsql.pgwire.databases import Databases, Served, open_served
 
 
@@ -101,6 +102,17 @@ def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, mo
     databases.leave(old)
     databases.close()
     assert closed == [old.dataset, new.dataset]
+
+
+def test_settings_that_an_analyst_may_not_have_are_told_when_a_server_starts(folder: Path) -> None:
+    """Not to the analyst, at each of her logins."""
+    wrong = folder / "wrong.yaml"
+    text = (folder / "hospital.yaml").read_text().replace("hospital.ledger", "w.ledger")
+    wrong.write_text(text.replace("ana: {", "ana: {settings: {epsilon: -3}, "))
+    with pytest.raises(SchemaError, match=r"analysts\.ana\.settings\.epsilon"):
+        open_served(str(wrong), {})
+    with pytest.raises(SchemaError, match=r"analysts\.ana\.settings\.epsilon"):
+        check_schema(wrong, data=False)
 
 
 def test_a_schema_without_logins_is_refused_and_its_ledger_let_go(folder: Path) -> None:
