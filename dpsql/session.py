@@ -40,7 +40,7 @@ from dpsql.preparing import Prepared, prepare
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.queries import Memory, Queries
-from dpsql.roles import Role, Roles
+from dpsql.roles import Role, Roles, check_settings
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.commands import (
@@ -70,7 +70,7 @@ from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named
 __all__ = [
     "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Loss", "Memory",
     "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "OutputColumn", "Parameter", "Prepared", "Receipt",
-    "Session", "Ticket", "check_marks", "literals", "read_command", "run_apart", "split_statements",
+    "Session", "Ticket", "check_marks", "check_settings", "literals", "read_command", "run_apart", "split_statements",
 ]  # fmt: skip
 
 TIMEOUT = 60.0
@@ -92,7 +92,12 @@ class Session:
         self._roles = Roles(self.dataset.schema, self.user, self.opened_with)
         self._state = new_state(self._roles)
         self._buyer = self._new_buyer(Ticket())
-        self._held = Held()
+        self._held, self._holder = Held(), self._state.now.role
+
+    @property
+    def acts_for(self) -> str | None:
+        """The account that pays where it is not the user's own."""
+        return None if self._state.now.role == NOBODY else self._account.name
 
     @property
     def _role(self) -> Role:
@@ -126,6 +131,9 @@ class Session:
         come; with one that is `free`, what would be charged is refused before that.
         """
         self._buyer = self._new_buyer(ticket or Ticket())
+        if self._holder != self._state.now.role:  # a cursor's rows are of who has paid for them
+            self._held.close(None)
+            self._holder = self._state.now.role
         try:
             bound = literals(parameters)
             command = read_command(sql, bound)
