@@ -157,7 +157,7 @@ class _Types:
             case exp.Cast() if (element := _element(parent.to)) is not None:
                 return _many(_plain(element))
             case exp.Cast():
-                return _plain(_cast(parent))
+                return _plain(_cast(parent)) or _object(parent.to)
             case exp.Expression() if _is_quantified(parent, node) and parent.parent is not None:
                 return _many(self._first(_siblings(parent.parent, parent)) or _plain(TEXT))
             case exp.Limit() | exp.Offset() | exp.Fetch():
@@ -260,6 +260,12 @@ def _element(to: exp.DataType) -> Type | None:
         return None
     named = spelled.removesuffix("[]").removeprefix("_")
     return BIGINT if named in ("oid", "regclass", "regtype") else parse_type(named) or TEXT
+
+
+def _object(to: exp.DataType) -> Placeholder | None:
+    """Of a cast such as $1::regclass: its number is a sample that any of them takes, where a name must be there."""
+    named = to.sql(dialect="postgres").lower().rpartition(".")[2]
+    return Placeholder(TEXT, "0") if named.startswith("reg") else None
 
 
 def _cast(node: exp.Cast) -> Type | None:

@@ -142,3 +142,12 @@ def test_what_is_given_decides_the_kind_of_value(session: Session) -> None:
 def test_columns_that_values_decide_are_not_known_before_them(session: Session) -> None:
     prepared = session.prepare("SELECT to_char(made, $2 || $1) AS c, COUNT(*) FROM orders GROUP BY 1")
     assert prepared.columns == () and prepared.unknown is not None
+
+
+@pytest.mark.parametrize("cast", ("$1::regclass", "CAST($1 AS REGTYPE)", "$1::pg_catalog.regclass::pg_catalog.oid"))
+@pytest.mark.parametrize("given", ((), (TEXT,)))
+def test_names_of_objects_need_not_be_there_before_they_are_told(
+    cast: str, given: tuple[Type, ...], session: Session
+) -> None:
+    """SQLAlchemy's inspector and pgcli prepare such statements."""
+    assert types(session, f"SELECT relname FROM pg_catalog.pg_class WHERE oid = {cast}", *given) == [TEXT]
