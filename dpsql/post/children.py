@@ -36,7 +36,9 @@ from dpsql.schema.model import Schema
 MOST = 8
 """Children at a time; a statement waits for one."""
 KEPT = 4
-"""That stay without work. Starting one takes a fifth of a second."""
+"""That stay without work. Starting one takes a fifth of a second, and filling its catalog most of another."""
+LINGERING = 30.0
+"""Seconds for which the others stay: as long as more are needed at a time, none is started anew."""
 GRACE = 5.0
 """Seconds beyond a statement's own time, after which its child is ended."""
 DESCRIBING = 10.0
@@ -52,8 +54,8 @@ _PLAIN = {
 class Children:
     """A pool of them. Threads may share it."""
 
-    def __init__(self, most: int = MOST, kept: int = KEPT) -> None:
-        self._most, self._kept = most, kept
+    def __init__(self, most: int = MOST, kept: int = KEPT, lingering: float = LINGERING) -> None:
+        self._most, self._kept, self._lingering = most, kept, lingering
         self._lock = threading.Lock()
         self._left = threading.Condition()
         self._held: Counter[str] = Counter()
@@ -149,11 +151,17 @@ class Children:
         return _Child()
 
     def _give_back(self, child: _Child) -> None:
+        """The one that was used last is taken first, so those that are not needed are the first of the list."""
+        child.used = time.monotonic()
         with self._lock:
-            if not self._closed and len(self._idle) < self._kept and len(child.schemas) <= MOST_SCHEMAS:
+            leaving = [child]
+            if not self._closed and len(child.schemas) <= MOST_SCHEMAS:
                 self._idle.append(child)
-                return
-        child.end()
+                others = self._idle[: max(0, len(self._idle) - self._kept)]
+                leaving = [one for one in others if one.used + self._lingering <= child.used]
+                self._idle = [one for one in self._idle if one not in leaving]
+        for one in leaving:
+            one.end()
 
 
 def run_apart(answer_bytes: int | None = None) -> Children:
@@ -178,6 +186,7 @@ class _Child:
         known = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": root}
         # A session of its own: Ctrl-C at the server's terminal is for the server.
         self.schemas: set[int] = set()
+        self.used = 0.0
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dpsql.post.child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=known, cwd=root, start_new_session=True,

@@ -50,6 +50,20 @@ def test_a_child_answers_as_the_sandbox_here(children: Children, sql: str) -> No
     assert children.describe(sql, [TABLE]) == sandbox.describe_here(sql, [TABLE])
 
 
+@pytest.mark.parametrize(("lingering", "left"), [(1000.0, 3), (0.0, 1)])
+def test_those_that_are_needed_again_soon_stay(lingering: float, left: int) -> None:
+    """A load that keeps more of them busy than stay at rest starts none anew; when it is over, they leave."""
+    pool = Children(most=4, kept=1, lingering=lingering)
+    pool.start(3)
+    began = [child for child in pool._idle if child.is_alive]
+    assert len(began) == left
+    for _ in range(3):
+        assert pool.run("SELECT 1 AS n", [], 5).rows == [(1,)]
+    assert sorted(map(id, pool._idle)) == sorted(map(id, began)), "none was started for it"
+    pool.close()
+    assert not any(child.is_alive for child in began)
+
+
 def test_values_are_plain_ones_of_the_right_kinds(children: Children) -> None:
     (row,) = children.run(VALUES, [], 5).rows
     kinds = {bool, int, float, Decimal, str, dt.date, dt.datetime, dt.time, dt.timedelta, UUID, list, dict, type(None)}
