@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.plan.expr import FALSE, And, Call, Compare, Expr, InList, IsNull, Literal, Not, Or
+from dpsql.plan.expr import FALSE, TRUE, And, Call, Compare, Expr, InList, IsNull, Literal, Not, Or
 from dpsql.sql.bind_call import checked_call
 from dpsql.sql.bind_span import bind_compared
 from dpsql.sql.coerce import meet
@@ -67,10 +67,13 @@ def _compare_rows(
 def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bind) -> Expr:
     """= ANY (ARRAY[…]) is IN, and <> ALL (ARRAY[…]) is NOT IN."""
     array = _array(right.unnest())
-    if array is None or not array.expressions:
+    if array is None:
         raise Unsupported("ANY and ALL take an array of values here", hint="For example: ward = ANY (ARRAY['a', 'b']).",
                           span=span_of(right))  # fmt: skip
     only(array, "expressions")
+    if not array.expressions:
+        bind(left)
+        return TRUE if every else FALSE  # of no values: no row, or every one
     if (op, every) in (("=", False), ("<>", True)):
         found = _in_values(left, list(array.expressions), bind)
         return Not(found) if every else found
@@ -80,7 +83,7 @@ def _quantified(op: str, left: exp.Expr, right: exp.Expr, every: bool, bind: Bin
 
 _QUOTED, _BARE = r'"((?:[^"\\]|\\.)*+)"', r'([^\s{}",\\](?:[^{}",\\]*+))'
 _PART = re.compile(rf"\s*(?:{_QUOTED}|{_BARE})\s*(?:,|$)", re.DOTALL)
-_WRITTEN = re.compile(rf"\{{(?:\s*(?:{_QUOTED}|{_BARE})\s*(?:,(?!\s*\}})|(?=\}})))+\}}", re.DOTALL)
+_WRITTEN = re.compile(rf"\{{(?:\s*(?:{_QUOTED}|{_BARE})\s*(?:,(?!\s*\}})|(?=\}})))*+\s*\}}", re.DOTALL)
 
 
 def _array(node: exp.Expr) -> exp.Array | None:
@@ -90,10 +93,14 @@ def _array(node: exp.Expr) -> exp.Array | None:
         return _array(node.this.unnest())
     if isinstance(node, exp.Literal) and node.is_string and _WRITTEN.fullmatch(node.name):
         parts = [(quoted, plain.strip()) for quoted, plain in _PART.findall(node.name[1:-1])]
-        if not any(plain.upper() == "NULL" for _, plain in parts):
-            texts = [plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in parts]
-            return exp.Array(expressions=[exp.Literal.string(text) for text in texts])
+        return exp.Array(expressions=[_element(quoted, plain) for quoted, plain in parts])
     return node if isinstance(node, exp.Array) else None
+
+
+def _element(quoted: str, plain: str) -> exp.Expr:
+    if plain.upper() == "NULL":
+        return exp.Null()
+    return exp.Literal.string(plain or re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
 
 
 def is_(node: exp.Expr, bind: Bind) -> Expr:
@@ -123,10 +130,18 @@ def distinct(node: exp.Expr, bind: Bind) -> Expr:
 
 def in_(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this", "expressions")
-    row = _row(node.this)
+    row, items = _row(node.this), _listed(node.expressions)
     if row is None:
-        return _in_values(node.this, node.expressions, bind)
-    return Or(tuple(_compare_rows("=", row, _row(other), node, bind) for other in node.expressions))
+        return _in_values(node.this, items, bind)
+    return Or(tuple(_compare_rows("=", row, _row(other), node, bind) for other in items))
+
+
+def _listed(items: list[exp.Expr]) -> list[exp.Expr]:
+    """IN (VALUES ('a'), ('b')) is IN ('a', 'b')."""
+    if len(items) != 1 or not isinstance(items[0], exp.Values):
+        return items
+    only(items[0], "expressions")
+    return [row.expressions[0] if len(row.expressions) == 1 else row for row in items[0].expressions]
 
 
 def _in_values(left: exp.Expr, right: list[exp.Expr], bind: Bind) -> Expr:

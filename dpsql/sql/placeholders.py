@@ -148,7 +148,7 @@ class _Types:
     def of_mark(self, mark: exp.Expr) -> Placeholder | None:
         """What the mark is, by its parent and its siblings."""
         node, parent = mark, mark.parent
-        while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array):
+        while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array | exp.Values):
             node, parent = parent, parent.parent
         of_argument = self._of_argument(parent, node)
         if of_argument is not None:

@@ -40,6 +40,7 @@ CASES: list[tuple[str, list[object]]] = [
     ("SELECT COUNT(*) FROM orders o WHERE $1 < o.amount", ["amount"]),
     ("SELECT COUNT(*) FROM orders WHERE (amount) BETWEEN $1 AND $2", ["amount", "amount"]),
     ("SELECT COUNT(*) FROM orders WHERE amount IN ($1, $2, 3)", ["amount", "amount"]),
+    ("SELECT COUNT(*) FROM orders WHERE amount IN (VALUES ($1),($2))", ["amount", "amount"]),
     ("SELECT COUNT(*) FROM orders WHERE amount > $2 AND amount < $1", ["amount", "amount"]),
     ("SELECT COUNT(*) FROM orders WHERE amount > $1 * 2", [BIGINT]),
     ("SELECT COUNT(*) AS n FROM orders LIMIT $1 OFFSET $2", [BIGINT, BIGINT]),
