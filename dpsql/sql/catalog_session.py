@@ -118,10 +118,10 @@ def _set(node: exp.Expr) -> exp.Expr:
 
 
 def _has_role(node: exp.Expr, who: Identity) -> exp.Expr:
-    """Everyone has the role that is their own, and no other."""
-    role = node.expressions[-2] if len(node.expressions) > 1 else exp.Null()
-    own = (exp.Literal.string(who.user), exp.Literal.string(str(USER)))
-    return exp.In(this=exp.cast(role.copy(), "text"), expressions=list(own))
+    """Everyone has the role that is their own, and no other; of others' roles nothing is told."""
+    own = (who.user, str(USER))
+    asked = node.expressions[:-1] or [exp.Null()]  # the role, and before it perhaps the user who has it
+    return exp.and_(*(exp.In(this=exp.cast(one.copy(), "text"), expressions=[*map(exp.Literal.string, own)]) for one in asked))
 
 
 def _role(node: exp.Expr, who: Identity) -> exp.Expr:

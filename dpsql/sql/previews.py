@@ -2,7 +2,8 @@
 
 Law: before anything else is made of the statement, every private table in it, and in the views that it reads, is
 replaced by rows that are made up from the schema; then nothing in it is private, and all of it is post-processing. What
-aggregates is never answered so, nor what numbers rows by windows: made-up figures could be taken for an answer.
+aggregates is never answered so, nor what numbers rows by windows: made-up figures could be taken for an answer. Nor is
+what gives rows of public tables alone, which made-up ones would only choose: those rows are true, and the choice is not.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ def made_up_name(table: Table, state: State) -> str:
 
 def finish_preview(block: Block, state: State) -> None:
     """No preview is longer than the rows of one table, whatever is joined."""
+    ctes: dict[str, list[exp.Expr]] = {}
+    for cte in (*block.post.find_all(exp.CTE), *state.kept_views):
+        ctes.setdefault(cte.alias, []).append(cte.this)
+    if not _gives_made_up(block.post, frozenset(state.made_up.values()), ctes):
+        raise NoPreview
     if state.releases or block.ownership is not Ownership.PUBLIC:
         raise InternalError("a preview reads private rows")
     limit = block.post.args.get("limit")
@@ -51,3 +57,24 @@ def finish_preview(block: Block, state: State) -> None:
     few = isinstance(number, exp.Literal) and str(number.this).isdigit() and int(number.this) <= MOST
     if not few:
         block.post.set("limit", exp.Limit(expression=exp.Literal.number(MOST)))
+
+
+def _gives_made_up(query: exp.Expr, made_up: frozenset[str], ctes: dict[str, list[exp.Expr]]) -> bool:
+    """Whether made-up rows stand in its FROM, and not only in conditions; of a UNION, in that of every part."""
+    match query:
+        case exp.Subquery():
+            return _gives_made_up(query.this, made_up, ctes)
+        case exp.SetOperation():
+            return all(_gives_made_up(part, made_up, ctes) for part in (query.this, query.expression))
+        case exp.Select():
+            first = query.args.get("from_")
+            sources = [first.this] if first is not None else []
+            sources += [join.this for join in query.args.get("joins") or ()]
+            return any(_gives_made_up(source, made_up, ctes) for source in sources)
+        case exp.Table() if query.name in made_up:
+            return True
+        case exp.Table() if query.name in ctes:
+            others = {name: bodies for name, bodies in ctes.items() if name != query.name}
+            return all(_gives_made_up(body, made_up, others) for body in ctes[query.name])
+        case _:
+            return False

@@ -11,7 +11,7 @@ from corpus.ground import HERE, script
 from corpus.reader import Case, all_cases
 
 from dpsql.dataset import open_dataset
-from dpsql.errors import NotPrivate
+from dpsql.errors import Error, NotPrivate
 from dpsql.schema.made_up import MOST
 from dpsql.session import Session
 from dpsql.sql.parse import parse
@@ -75,6 +75,35 @@ def test_rows_of_tables_that_refer_to_each_other_meet(session: Session) -> None:
 def test_other_ways_to_ask_for_rows(sql: str, session: Session) -> None:
     answer = session.execute(sql)
     assert 0 < len(answer.rows) <= MOST and any("made up" in warning for warning in answer.warnings)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM visits v WHERE v.ward = w.ward)",
+        "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)",
+        "SELECT * FROM (SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)) AS t",
+        "WITH t AS (SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)) SELECT ward FROM t",
+        "WITH t AS (SELECT ward FROM visits) SELECT w.ward FROM wards w WHERE w.ward IN (SELECT ward FROM t)",
+        "SELECT ward FROM wards EXCEPT ALL SELECT ward FROM visits",
+        "SELECT ward, (SELECT v.kind FROM visits v WHERE v.ward = w.ward LIMIT 1) FROM wards w",
+    ],
+)
+def test_made_up_rows_do_not_choose_true_ones(sql: str, session: Session) -> None:
+    with pytest.raises(Error):
+        session.execute(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH t AS (SELECT ward FROM visits) SELECT ward FROM t",
+        "SELECT v.ward, w.ward FROM wards w JOIN visits v ON v.ward = w.ward",
+        "SELECT ward FROM visits UNION ALL SELECT ward FROM visits",
+    ],
+)
+def test_made_up_rows_are_given_beside_true_ones(sql: str, session: Session) -> None:
+    assert any("made up" in warning for warning in session.execute(sql).warnings)
 
 
 def test_what_is_wrong_with_a_statement_is_said_first(session: Session) -> None:

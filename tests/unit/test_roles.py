@@ -80,6 +80,13 @@ def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
     assert charges(dataset)["ana"] == len(dataset.ledger.entries("ana"))
 
 
+def test_nobody_learns_who_has_which_role(dataset: Dataset) -> None:
+    session = Session(dataset, "ana")
+    asked = "SELECT pg_has_role('ana', 'member'), pg_has_role('ana', 'ana', 'member'), pg_has_role('bi', 'ana', 'member')"
+    assert session.execute(asked).rows == [(True, True, False)]
+    assert session.execute("SELECT pg_has_role('ana', 'bi', 'member'), pg_has_role('bi', 'x')").rows == [(False, False)]
+
+
 def test_cursors_end_where_the_role_changes(dataset: Dataset) -> None:
     """Their rows are of who has paid for them."""
     session = Session(dataset, "bi")
