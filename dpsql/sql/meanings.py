@@ -21,7 +21,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from dpsql.errors import InvalidParameter, LimitExceeded, Unsupported
 from dpsql.functions.formats import Piece, UnknownFormat, directives, known_parts, postgres_pieces, printed_form
 from dpsql.sql.dialect import span_of
-from dpsql.sql.meanings_more import MORE, refuse_infinite
+from dpsql.sql.meanings_more import MORE, check_literal
 from dpsql.sql.numerics import plain_numeric, scaled_numeric
 from dpsql.sql.outputs import type_of
 from dpsql.sql.spellings import FORMAT
@@ -173,7 +173,7 @@ def _cast(node: exp.Expr) -> exp.Expr | None:
         return None if truth is None else exp.Boolean(this=truth)
     if to.this is exp.DType.DECIMAL and not to.expressions:
         return plain_numeric(node)
-    refuse_infinite(node)
+    check_literal(node)
     return scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
 
 

@@ -7,6 +7,7 @@ in texts, patterns, digits to the base 16, paths into JSON, centuries.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -130,11 +131,30 @@ def _trunc(node: exp.Expr) -> exp.Expr | None:
     return exp.Paren(this=exp.Add(this=began, expression=year.copy()))
 
 
-def refuse_infinite(cast: exp.Expr) -> None:
+def check_literal(cast: exp.Expr) -> None:
+    """A text that is no value of a type is told before anything is charged, as PostgreSQL does when it reads one."""
     inner = cast.this
-    written = inner.name if isinstance(inner, exp.Literal) and inner.is_string else ""
-    if cast.args["to"].this in _TIMES and written.strip().lower().lstrip("+-") in ("infinity", "inf"):
+    if not isinstance(inner, exp.Literal) or not inner.is_string:
+        return
+    type_, text = cast.args["to"].this, inner.name
+    if type_ in _TIMES and text.strip().lower().lstrip("+-") in ("infinity", "inf"):
         raise Unsupported("there is no infinite date or time here", hint="Leave the bound out.", span=span_of(cast))
+    if type_ in _WHOLE:
+        name, bits = _WHOLE[type_]
+        if not re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII):
+            _refuse(cast, f'invalid input syntax for type {name}: "{text}"', "22P02")
+        if len(text) > 100 or not -(1 << bits) <= int(text) < 1 << bits:
+            _refuse(cast, f'value "{text}" is out of range for type {name}', "22003")
+    if type_ is exp.DType.UUID and not _UUID.fullmatch(text.strip()):
+        _refuse(cast, f'invalid input syntax for type uuid: "{text}"', "22P02")
+
+
+def _refuse(cast: exp.Expr, message: str, state: str) -> None:
+    raise DataError(message, span=span_of(cast.this) or span_of(cast), sqlstate=state)
+
+
+_WHOLE = {exp.DType.SMALLINT: ("smallint", 15), exp.DType.INT: ("integer", 31), exp.DType.BIGINT: ("bigint", 63)}
+_UUID = re.compile(r"\{?([\da-f]{4}-?){8}\}?", re.IGNORECASE | re.ASCII)
 
 
 def _is_plain(node: exp.Expr, least: int) -> bool:

@@ -130,6 +130,16 @@ def _date_sub(args: list[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this="date_sub", expressions=args) if len(args) == 3 else exp.DateSub.from_arg_list(args)
 
 
+def _date_bin(args: list[exp.Expr]) -> exp.Expr:
+    """Its origin is a moment, also where that is a text: sqlglot would take it for the name of a unit."""
+    origin = seq_get(args, 2)
+    text = isinstance(origin, exp.Literal) and origin.is_string
+    node = exp.DateBin(this=seq_get(args, 0), expression=seq_get(args, 1))
+    moment = exp.Cast(this=origin, to=exp.DataType.build("timestamp")) if text else origin
+    node.set("unit", moment)
+    return node
+
+
 def _regexp_extract(args: list[exp.Expr]) -> exp.Expr:
     return exp.RegexpExtract(this=seq_get(args, 0), expression=seq_get(args, 1), group=seq_get(args, 2))
 
@@ -138,6 +148,7 @@ FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {
     "TO_CHAR": _formatted(exp.TimeToStr),
     "TO_DATE": _formatted(exp.StrToDate),
     "TO_TIMESTAMP": _to_timestamp,
+    "DATE_BIN": _date_bin,
     "DATE_DIFF": _date_diff,
     "DATEDIFF": _date_diff,
     "DATE_SUB": _date_sub,

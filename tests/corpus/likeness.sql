@@ -250,6 +250,7 @@ SELECT '[1, 2]'::json -> 0, '{"a": {"b": 2}}'::json #>> '{a,b}'
 SELECT '{"a": {"b": 2}}'::json #>> '{a,b}', '{"a": [1, {"b": "x"}]}'::json #>> '{a,1,b}', '{"a": 1}'::json #>> '{b}'
 SELECT '{"a": {"b": 2}}'::json #> '{a,b}'
 -- # mistakes
+SELECT FROM WHERE
 SELECT nope
 SELECT nope()
 SELECT x FROM (VALUES (1)) AS t(y)
@@ -394,5 +395,3 @@ SELECT CASE WHEN true THEN 1 ELSE 'a' END
 SELECT coalesce(1, 'a')
 SELECT 1 UNION SELECT 'a'
 SELECT x || 1 FROM (VALUES (1)) AS t(x)
--- differs: WHERE is read as a table's name
-SELECT FROM WHERE
