@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from dpsql.answer import Answer, done
-from dpsql.errors import LimitExceeded, ProgrammingError, Unsupported, part_of
+from dpsql.errors import LimitExceeded, OperationalError, ProgrammingError, Unsupported, part_of
 from dpsql.sql.copy_command import CopyCommand
 from dpsql.sql.held_commands import (
     CloseCommand,
@@ -28,6 +28,8 @@ from dpsql.types import Type
 
 MOST = 1_000
 """Names of each kind."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Of the texts of prepared statements, in memory."""
 MOST_ROWS = 2_000_000
 """Of all cursors together."""
 
@@ -100,6 +102,10 @@ class Held:
             raise ProgrammingError(f'prepared statement "{command.name}" already exists', sqlstate="42P05")
         if len(self._prepared) >= MOST:
             raise LimitExceeded(f"there are {MOST} prepared statements already", hint="DEALLOCATE ALL drops them.")
+        if sum(map(_size, self._prepared.values())) + _size(command) > MOST_BYTES:
+            raise OperationalError(
+                "prepared statements hold too much memory", hint="DEALLOCATE ALL drops them.", sqlstate="53200"
+            )
         self._prepared[command.name] = command
 
     def prepared(self, name: str) -> PrepareCommand:
@@ -171,6 +177,11 @@ class Held:
         if name not in self._cursors:
             raise ProgrammingError(f'cursor "{name}" does not exist', sqlstate="34000")
         return self._cursors[name]
+
+
+def _size(command: PrepareCommand) -> int:
+    """As Python may hold it: up to four bytes of a character."""
+    return (len(command.sql) + len(command.name)) * 4 + 200
 
 
 def _way(command: FetchCommand, at: int, rows: int) -> tuple[range, int]:

@@ -109,7 +109,7 @@ class Failures:
         self._addresses.failed(place, now)
 
     def succeeded(self, user: str, address: str) -> None:
-        """The name's failures are forgotten only where it was this address that failed."""
+        """The address's failures are forgotten. The name's are not, but do not slow it from this address any more."""
         now, place = self._clock(), place_of(address)
         self._addresses.forget(place)
         self._good[user, place] = now

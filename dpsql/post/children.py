@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import select
 import subprocess
 import sys
 import threading
@@ -199,16 +198,32 @@ class _Child:
     def ask(self, question: bytes, patience: float) -> tuple[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
-        try:
+        late = threading.Event()
+        answer = None
+        with suppress(OSError, ValueError), self._ended_after(patience, late):
             write_frame(stdin, question)
-            if not _is_ready(stdout.fileno(), patience):
-                raise _too_long(patience - GRACE)
             answer = read_frame(stdout, MOST_OF_AN_ANSWER)
-        except (OSError, ValueError):
-            raise _too_large() from None
+        if answer is None and late.is_set():
+            raise _too_long(patience - GRACE)
         if answer is None:  # it died: nearly always for want of memory
             raise _too_large()
         return _read(answer)
+
+    @contextmanager
+    def _ended_after(self, seconds: float, late: threading.Event) -> Iterator[None]:
+        """Whatever it does meanwhile: one that reads or answers byte by byte is ended too."""
+
+        def end() -> None:
+            late.set()
+            self.kill()
+
+        timer = threading.Timer(max(seconds, 0), end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def kill(self) -> None:
         with suppress(OSError):
@@ -222,16 +237,6 @@ class _Child:
                     pipe.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
-
-
-def _is_ready(pipe: int, patience: float) -> bool:
-    end = time.monotonic() + patience
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN | select.POLLHUP)
-    while (left := end - time.monotonic()) > 0:
-        if poll.poll(min(left, 1.0) * 1000):
-            return True
-    return False
 
 
 class _Reader(pickle.Unpickler):

@@ -121,7 +121,8 @@ def _has_role(node: exp.Expr, who: Identity) -> exp.Expr:
     """Everyone has the role that is their own, and no other; of others' roles nothing is told."""
     own = (who.user, str(USER))
     asked = node.expressions[:-1] or [exp.Null()]  # the role, and before it perhaps the user who has it
-    return exp.and_(*(exp.In(this=exp.cast(one.copy(), "text"), expressions=[*map(exp.Literal.string, own)]) for one in asked))
+    texts = [exp.cast(one.copy(), "text") for one in asked]
+    return exp.and_(*(exp.In(this=one, expressions=[*map(exp.Literal.string, own)]) for one in texts))
 
 
 def _role(node: exp.Expr, who: Identity) -> exp.Expr:

@@ -3,7 +3,7 @@
 Law: before anything else is made of the statement, every private table in it, and in the views that it reads, is
 replaced by rows that are made up from the schema; then nothing in it is private, and all of it is post-processing. What
 aggregates is never answered so, nor what numbers rows by windows: made-up figures could be taken for an answer. Nor is
-what gives rows of public tables alone, which made-up ones would only choose: those rows are true, and the choice is not.
+what gives rows of public tables alone, which made-up ones would only choose: they are true, and the choice is not.
 """
 
 from __future__ import annotations

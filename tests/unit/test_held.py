@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from support.shop import open_shop
 
-from dpsql.errors import Error, InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
+from dpsql import held
+from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError, Unsupported
 from dpsql.held import _way
 from dpsql.session import Session
 from dpsql.sql.held_commands import FetchCommand, Way
@@ -39,6 +40,18 @@ def test_a_prepared_statement_is_free_and_executing_it_is_charged(session: Sessi
     with pytest.raises(ProgrammingError) as caught:
         session.execute("EXECUTE s (5)")
     assert caught.value.sqlstate == "26000"
+
+
+def test_texts_of_prepared_statements_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "MOST_BYTES", 100_000)
+    long = f"SELECT '{'x' * 8_000}'"
+    for number in range(3):
+        session.execute(f"PREPARE s{number} AS {long}")
+    with pytest.raises(OperationalError) as full:
+        session.execute(f"PREPARE s3 AS {long}")
+    assert full.value.sqlstate == "53200"
+    session.execute("DEALLOCATE s0")
+    session.execute(f"PREPARE s3 AS {long}")
 
 
 def test_what_is_wrong_with_a_prepared_statement_is_told_where_it_stands(session: Session) -> None:

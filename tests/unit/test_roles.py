@@ -82,9 +82,8 @@ def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
 
 def test_nobody_learns_who_has_which_role(dataset: Dataset) -> None:
     session = Session(dataset, "ana")
-    asked = "SELECT pg_has_role('ana', 'member'), pg_has_role('ana', 'ana', 'member'), pg_has_role('bi', 'ana', 'member')"
-    assert session.execute(asked).rows == [(True, True, False)]
-    assert session.execute("SELECT pg_has_role('ana', 'bi', 'member'), pg_has_role('bi', 'x')").rows == [(False, False)]
+    for asked, due in (("'ana'", True), ("'ana', 'ana'", True), ("'bi', 'ana'", False), ("'ana', 'bi'", False)):
+        assert session.execute(f"SELECT pg_has_role({asked}, 'member')").rows == [(due,)]
 
 
 def test_cursors_end_where_the_role_changes(dataset: Dataset) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import pickle
 import resource
+import subprocess
 import sys
 import threading
 import time
@@ -131,6 +132,24 @@ def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     assert pool.run("SELECT 1", [], 5).rows == [(1,)]
     pool.close()
+
+
+def test_a_child_that_answers_byte_by_byte_is_ended_too() -> None:
+    """Its time is that of the whole exchange, not of the first byte."""
+    pool = Children(most=1)
+    pool.run("SELECT 1", [], 5)
+    (child,) = pool._idle
+    child.end()
+    drip = "import sys, time\nwhile True: sys.stdout.write('\\0'); sys.stdout.flush(); time.sleep(0.4)"
+    child._process = subprocess.Popen([sys.executable, "-c", drip], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    before = time.monotonic()
+    try:
+        with pytest.raises(OperationalError, match="took longer"):
+            child.ask(b"x", 1.0)
+        assert time.monotonic() - before < 2.5
+    finally:
+        child.end()
+        pool.close()
 
 
 def test_no_account_takes_all_children() -> None:
