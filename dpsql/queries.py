@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dpsql import pulse
 from dpsql.accuracy import Aims
 from dpsql.answer import Answer, query_answer, type_text
 from dpsql.buying import Buyer
@@ -35,12 +37,16 @@ from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.pointing import pointing_into
+from dpsql.turns import Turns
 
 KEPT = 256
 """Compiled statements, and answers, that are remembered."""
 
 KEPT_ROWS, KEPT_BYTES = 1000, 256 * 1024
 """Of an answer that is remembered."""
+
+COMPILING = 2
+"""Statements of one account that are compiled at a time; further ones wait."""
 
 
 class Memory:
@@ -52,6 +58,7 @@ class Memory:
         self.described: Recent[tuple[OutputColumn, ...]] = Recent(most)
         self.answered: Recent[Answer] = Recent(most)
         self.about_catalog: Recent[CatalogQuery | Literal["no"]] = Recent(most)
+        self.turns = Turns(COMPILING)
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,13 @@ class Queries:
         known = self.memory.compiled.get(key)
         if known is not None:
             return known
-        compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self.who, aims)
+        with self._turn():
+            compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self.who, aims)
         return self.memory.compiled.put(key, compiled)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
+        return self.memory.turns.of(self.role.account.name, pulse.look)
 
     def about_catalog(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
         """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
@@ -94,7 +106,8 @@ class Queries:
         key = (sql, literals(parameters), self.who.asking(sql), now if _asks_for_the_time(sql) else None)
         known = self.memory.about_catalog.get(key)
         if known is None:
-            read = read_catalog_query(sql, key[1], self.dataset.schema, self.who, now)
+            with self._turn():
+                read = read_catalog_query(sql, key[1], self.dataset.schema, self.who, now)
             known = self.memory.about_catalog.put(key, read or "no")
         return None if known == "no" else known
 

@@ -39,6 +39,7 @@ from dpsql.post.sandbox import OutputColumn, on_behalf_of
 from dpsql.preparing import Prepared, prepare
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
+from dpsql.pulse import ended_by
 from dpsql.queries import Memory, Queries
 from dpsql.roles import Role, Roles, check_settings
 from dpsql.schema.model import Schema
@@ -92,6 +93,7 @@ class Session:
         self._roles = Roles(self.dataset.schema, self.user, self.opened_with)
         self._state = new_state(self._roles)
         self._buyer = self._new_buyer(Ticket())
+        self._preparing = Ticket()
         self._held, self._holder = Held(), self._state.now.role
 
     @property
@@ -144,7 +146,7 @@ class Session:
                 return done(tag)
             if command is None and "set_config" in sql.lower():
                 self._configure(sql, bound)
-            with self._set(settings):
+            with self._set(settings, self._buyer.ticket):
                 self._begin()
                 return self._asked_by(command, sql, bound)
         except Error as error:
@@ -172,12 +174,13 @@ class Session:
         runs.check(ticket)
 
     @contextmanager
-    def _set(self, settings: Mapping[str, str] | None) -> Iterator[None]:
-        """For what is asked within, and whatever becomes of it."""
+    def _set(self, settings: Mapping[str, str] | None, ticket: Ticket) -> Iterator[None]:
+        """For what is asked within, and whatever becomes of it; it ends with the ticket."""
         before = self._state
         try:
             self._state = before.for_one(settings or {})
-            with on_behalf_of(self._account.name), cancelable(self._buyer.ticket):
+            ended = ended_by(lambda: self.dataset.runs.check(ticket))
+            with on_behalf_of(self._account.name), cancelable(ticket), ended:
                 yield
         finally:
             self._state = before
@@ -190,6 +193,7 @@ class Session:
     def cancel(self, ticket: Ticket | None = None) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
         self.dataset.runs.cancel(ticket or self._buyer.ticket)
+        self.dataset.runs.cancel(self._preparing)
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -243,8 +247,9 @@ class Session:
 
         Free, and runs nothing: what runs is compiled again with the values.
         """
+        ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
         try:
-            with self._set(settings):
+            with self._set(settings, ticket):
                 return prepare(self, self._shown, self._held, sql, types)
         except Error as error:
             if error.statement is None:

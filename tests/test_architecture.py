@@ -14,7 +14,8 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain", "intervals"}
+FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain", "intervals",
+         "pulse"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "errors": {"span", "figures"},
@@ -24,6 +25,7 @@ EDGES: dict[str, set[str]] = {
     "types": set(),
     "quoting": set(),
     "lex": set(),
+    "pulse": set(),
     "intervals": set(),
     "plain": {"intervals"},
     "exact": set(),
@@ -47,6 +49,7 @@ EDGES: dict[str, set[str]] = {
     "explain": {"schema", "plan", "sql", "privacy", "calibrate", "accuracy", "compiled", "ledger"},
     "prices": {"calibrate", "compiled", "derivation", "explain", "ledger", "pilot", "privacy", "settings"},
     "recent": set(),
+    "turns": set(),
     "answer": {"catalog", "compiled", "exact", "ledger", "post", "privacy", "schema", "settings", "state"},
     "derivation": {"plan", "privacy", "derive", "compile", "ledger"},
     "pilot": {"accuracy", "answer", "compiled", "ledger", "plan", "privacy"},
@@ -73,7 +76,7 @@ EDGES: dict[str, set[str]] = {
     "roles": {"catalog", "ledger", "payers", "schema", "settings", "state"},
     "buying": {"answer", "compile", "dataset", "derivation", "ledger", "post", "privacy", "runs", "ticket"},
     "queries": {"accuracy", "answer", "buying", "catalog", "compile", "dataset", "derivation", "explain", "holding",
-                "ledger", "pilot", "post", "prices", "recent", "roles", "schema", "settings", "sql"},
+                "ledger", "pilot", "post", "prices", "recent", "roles", "schema", "settings", "sql", "turns"},
     "held": {"answer", "sql"},
     "preparing": {"answer", "held", "post", "schema", "sql"},
     "session": {"answer", "buying", "catalog", "compile", "dataset", "engines", "explain", "held", "ledger", "post",

@@ -58,9 +58,11 @@ from dpsql.plan.relations import (
     Table,
     UnitWindow,
 )
+from dpsql.pulse import beat
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
+    beat()
     match expr:
         case Column() | Literal() | HoleValue():
             return ()
@@ -88,6 +90,7 @@ def columns_of(expr: Expr) -> frozenset[str]:
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part, children first."""
+    beat()
     match expr:
         case Column() | Literal() | HoleValue():
             return change(expr)

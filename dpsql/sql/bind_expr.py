@@ -10,8 +10,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.analysis.image import constant
-from dpsql.errors import GroupingError, InvalidSyntax, TypeMismatch, Unsupported
+from dpsql.errors import GroupingError, InvalidSyntax, LimitExceeded, TypeMismatch, Unsupported
 from dpsql.plan.expr import Arithmetic, Case, Cast, Expr, IsNull, Literal, Not
+from dpsql.pulse import beat
 from dpsql.sql import bind_time, bind_truth, bind_words
 from dpsql.sql.bind_call import checked_call, clip, unknown_function
 from dpsql.sql.bind_span import interval_literal
@@ -28,9 +29,13 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
 }  # fmt: skip
 
+MOST_BRANCHES = 1_000
+"""Of one CASE: engines try them one by one on every row."""
+
 
 def bind_expr(node: exp.Expr | None, scope: Scope) -> Expr:
     """The plan expression of a tree over the columns in scope. None stands where sqlglot knows a form without one."""
+    beat()
     if node is None:
         raise InvalidSyntax("an argument of a function is missing", sqlstate="42883")
     node = without_select(node)
@@ -171,6 +176,9 @@ def _not(node: exp.Expr, bind: Bind) -> Expr:
 
 def _case(node: exp.Expr, bind: Bind) -> Expr:
     only(node, "this", "ifs", "default")
+    if len(node.args["ifs"]) > MOST_BRANCHES:
+        raise LimitExceeded(f"a CASE over private rows has more than {MOST_BRANCHES} branches", span=span_of(node),
+                            hint="Branches of one value may be one: WHEN x IN (1, 2, 3) THEN 4.")  # fmt: skip
     subject = node.args.get("this")
     tests: list[exp.Expr] = []
     for branch in node.args["ifs"]:

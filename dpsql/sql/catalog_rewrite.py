@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.catalog.builtin import elements
 from dpsql.catalog.lookups import storage
 from dpsql.errors import InvalidSyntax, UnknownFunction, Unsupported
+from dpsql.pulse import beat
 from dpsql.sql.catalog_functions import FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.sql.catalog_session import literal_of
 from dpsql.sql.catalog_sources import Surroundings, data_type, lateral, table, unnest
@@ -38,6 +39,7 @@ ALLOWED: tuple[type[exp.Expr], ...] = (
 def rewrite(tree: exp.Expr, around: Surroundings) -> exp.Expr:
     """The typed tree as DuckDB runs it; it is changed in place."""
     for node in reversed(list(tree.dfs())):
+        beat()
         if not isinstance(node, ALLOWED):
             what = node.key.replace("_", " ")
             raise Unsupported(f"{what} cannot stand in a statement about the catalog", span=span_of(node))

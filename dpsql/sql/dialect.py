@@ -11,6 +11,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import Unsupported
+from dpsql.pulse import beat
 from dpsql.span import Span
 from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER, left_out
 from dpsql.sql.spellings import FUNCTIONS
@@ -47,6 +48,7 @@ class TypedTexts(PostgresParser):
     """`DATE '2024-02-29'::timestamp` casts a date: the type in front is the text's own, whatever follows."""
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        beat()
         first = self._curr.token_type if self._curr else None
         found = super()._parse_type(parse_interval, fallback_to_identifier)
         if type(found) is not exp.Cast or first not in self.TYPE_TOKENS or type(found.this) is not exp.Cast:

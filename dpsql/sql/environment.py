@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpsql.catalog.identity import SCHEMA, Identity
 from dpsql.errors import InvalidParameter, Unsupported
+from dpsql.pulse import beat
 from dpsql.sql.dialect import WRITTEN, span_of
 
 _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
@@ -49,6 +50,7 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
                 item.replace(exp.alias_(shown, _shown_name(item, name), quoted=True))
 
     def change(node: exp.Expr) -> exp.Expr:
+        beat()
         name = _function(node)
         if name is None or name not in known:
             return node
@@ -94,9 +96,11 @@ def _function(node: exp.Expr) -> str | None:
     # PostgreSQL reads current_role and user as functions too; the parser takes them for columns, which user may be.
     if not isinstance(node, exp.Column) or node.table or not isinstance(node.this, exp.Identifier) or node.this.quoted:
         return None
-    name, select = node.name.lower(), node.find_ancestor(exp.Select)
-    is_user = name == "user" and select is not None and select.args.get("from_") is None
-    return name if name == "current_role" or is_user else None
+    name = node.name.lower()
+    if name != "user":
+        return name if name == "current_role" else None
+    select = node.find_ancestor(exp.Select)
+    return name if select is not None and select.args.get("from_") is None else None
 
 
 def _refuse_arguments(node: exp.Expr, name: str) -> None:

@@ -27,6 +27,7 @@ from dpsql.plan.expr import (
     Quantise,
 )
 from dpsql.plan.relations import ScanColumn
+from dpsql.pulse import beat
 from dpsql.schema.domain import Domain
 from dpsql.sql.literals import double, identifier, literal, moment, type_name
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, Type
@@ -47,6 +48,7 @@ def render_expr(expr: Expr) -> str:
 
 
 def _render(expr: Expr) -> str:
+    beat()
     match expr:
         case Column():
             return identifier(expr.name)
