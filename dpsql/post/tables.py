@@ -93,7 +93,8 @@ def _released(
         elif column.kind == "cov":
             values.append(_covariance(table, column, steps, releases))
         elif column.kind == "factor":
-            values.append([interval(releases[table.measures[column.place].step])] * len(groups))
+            # A bar is of any of the measures, and some steps have no noise that is added: the widest of all holds.
+            values.append([max(interval(releases[step]) for step in table.steps)] * len(groups))
         else:
             one = estimates(column.place)
             parts = {"value": one.values, "stderr": one.stderr, "low": one.low, "high": one.high}
