@@ -99,10 +99,12 @@ def _query(desk: Desk, schema: Schema, sql: str, types: Sequence[Type | None]) -
     try:
         return Prepared(kinds, desk.describe(sql, [one.sample for one in found]), arrays=arrays)
     except Error as error:
-        if not found or not _may_be_of_a_value(error):
+        if not found:
             raise
-        with suppress(Error):  # NULL stands nearly everywhere
+        with suppress(Error):  # NULL stands nearly everywhere, also for the name of a table or a setting
             return Prepared(kinds, desk.describe(sql, [None] * len(found)), arrays=arrays)
+        if not _may_be_of_a_value(error):
+            raise
         return Prepared(kinds, (), arrays=arrays, unknown=error)
 
 

@@ -152,3 +152,9 @@ def test_names_of_objects_need_not_be_there_before_they_are_told(
 ) -> None:
     """SQLAlchemy's inspector and pgcli prepare such statements."""
     assert types(session, f"SELECT relname FROM pg_catalog.pg_class WHERE oid = {cast}", *given) == [TEXT]
+
+
+def test_names_of_settings_need_not_be_there_before_they_are_told(session: Session) -> None:
+    assert types(session, "SELECT current_setting($1::VARCHAR)") == [TEXT]
+    with pytest.raises(Error, match="does not exist"):
+        types(session, "SELECT COUNT(*) FROM nothing WHERE a = $1")
