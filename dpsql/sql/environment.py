@@ -45,7 +45,7 @@ def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) ->
     for select in list(tree.find_all(exp.Select)):
         for item in list(select.expressions):
             if (name := _function(item)) in known:
-                alone = select.args.get("from_") is None and name in _ZONED
+                alone = not free and select.args.get("from_") is None and name in _ZONED
                 shown = exp.cast(item.copy(), "timestamptz") if alone else item.copy()
                 item.replace(exp.alias_(shown, _shown_name(item, name), quoted=True))
 
