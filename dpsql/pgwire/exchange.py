@@ -8,7 +8,7 @@ of their own, unless they say otherwise.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dpsql.errors import Error, ProgrammingError, QueryCanceled
@@ -16,8 +16,6 @@ from dpsql.figures import NOTHING
 from dpsql.pgwire.answering import Answering
 from dpsql.pgwire.meta import Wishes
 from dpsql.session import Answer, Charge, Parameter, Ticket
-
-Log = Callable[[BaseException], None]
 
 _ENDS = ("COMMIT", "ROLLBACK")
 

@@ -16,9 +16,6 @@ from dpsql.pgwire.frames import ProtocolViolation, Reader
 CANCEL, SSL, GSSENC = 80877102, 80877103, 80877104
 """Codes in the place of a version."""
 
-MOST_PARAMETERS = 65_535
-"""Of one statement: their number is written in two bytes."""
-
 
 @dataclass(frozen=True)
 class StartupMessage:
