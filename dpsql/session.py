@@ -312,7 +312,8 @@ class Session:
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
-        with self._set(settings):
+        ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
+        with self._set(settings, ticket):
             return self._queries.explain(sql, literals(parameters))
 
     def describe(
