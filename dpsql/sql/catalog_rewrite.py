@@ -19,6 +19,7 @@ from dpsql.sql.catalog_session import literal_of
 from dpsql.sql.catalog_sources import Surroundings, data_type, lateral, table, unnest
 from dpsql.sql.catalog_types import REG, TYPE, cast_type, element, session_function
 from dpsql.sql.dialect import span_of
+from dpsql.sql.growing import check_written
 
 ALLOWED: tuple[type[exp.Expr], ...] = (
     exp.Select, exp.Subquery, exp.SetOperation, exp.Values, exp.Tuple, exp.With, exp.CTE, exp.From, exp.Join, exp.Where,
@@ -38,6 +39,7 @@ ALLOWED: tuple[type[exp.Expr], ...] = (
 
 def rewrite(tree: exp.Expr, around: Surroundings) -> exp.Expr:
     """The typed tree as DuckDB runs it; it is changed in place."""
+    check_written(tree)
     for node in reversed(list(tree.dfs())):
         beat()
         if not isinstance(node, ALLOWED):

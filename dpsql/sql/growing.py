@@ -19,6 +19,17 @@ LONGEST = 1_000_000
 MOST_CALLS = 100  # each may make a text of a megabyte
 MOST_NESTED = 3  # what is repeated is written twice, and so on
 
+MOST_WRITTEN = 20_000
+"""Parts of a statement when what DuckDB writes several times is written out: it binds each of them."""
+
+_TWICE = ("nullif", "fmod", "split_part", "array_to_string", "array_pop_back", "date_trunc", "decode")
+_OFTEN = (
+    exp.MonthsBetween, exp.AddMonths, exp.ArrayDistinct, exp.ArrayContains, exp.Ceil, exp.Floor, exp.Length, exp.Hex,
+    exp.StrPosition, exp.Substring, exp.Left, exp.Right, exp.DateTrunc, exp.Decode, exp.SplitPart, exp.ArrayToString,
+    exp.SafeDivide, exp.Corr,
+)  # fmt: skip
+"""What sqlglot may write up to four times, for engines that have another function."""
+
 _SECOND = ("list_resize", "array_resize", "bitstring")
 _SERIES = ("range", "generate_series")
 _WIDTH = re.compile(r"%[^a-zA-Z%]*(?:\d{4,}|\*)|\{[^}]*(?:\d{4,}|\{)")
@@ -27,6 +38,7 @@ _GUARDED = "guarded"
 
 def with_limits(post: exp.Query) -> None:
     """The statement, changed in place: every call has a limit, and there are not many."""
+    check_written(post)
     calls = [node for node in post.find_all(exp.Func) if _grows(node) and _GUARDED not in node.meta]
     if len(calls) > MOST_CALLS:
         raise LimitExceeded(f"more than {MOST_CALLS} calls make long texts or lists", span=span_of(calls[MOST_CALLS]))
@@ -42,6 +54,33 @@ def with_limits(post: exp.Query) -> None:
             number.replace(_limited(number.copy(), repeated))
     for node in post.find_all(exp.Anonymous, exp.GenerateSeries, exp.ExplodingGenerateSeries):
         _check_series(node)
+
+
+def check_written(tree: exp.Expr) -> None:
+    """Refuse what is small as it is written, and doubles with each level: NULLIF(NULLIF(…, 2), 2)."""
+    written, stack = 0, [(tree, 1)]
+    while stack:
+        node, times = stack.pop()
+        written += times if times > 1 else 0
+        if written > MOST_WRITTEN:
+            raise LimitExceeded("functions that repeat their arguments are nested too deeply", span=span_of(node),
+                                hint="Name what is inside in a sub-select, or a WITH.")  # fmt: skip
+        for name, value in node.args.items():
+            below = times * _times(node, name)
+            stack.extend((child, below) for child in (value if isinstance(value, list) else [value])
+                         if isinstance(child, exp.Expr))  # fmt: skip
+
+
+def _times(node: exp.Expr, name: str) -> int:
+    """How often an argument is written."""
+    match node:
+        case exp.Case():
+            return max(1, len(node.args["ifs"])) if name == "this" else 1
+        case exp.Nullif() | exp.Between():
+            return 2 if name == "this" else 1
+        case exp.Anonymous():
+            return 2 if node.name.lower() in _TWICE else 1
+    return 4 if isinstance(node, _OFTEN) else 1
 
 
 def _grows(node: exp.Expr) -> bool:

@@ -6,6 +6,8 @@ import duckdb
 import pytest
 
 from dpsql.errors import LimitExceeded
+from dpsql.sql.catalog_query import catalog_tree
+from dpsql.sql.growing import check_written
 from dpsql.sql.parse import parse
 from dpsql.sql.post import render_post
 
@@ -42,3 +44,34 @@ def test_a_series_in_from_is_read_row_by_row() -> None:
 def test_a_statement_that_is_written_twice_is_the_same() -> None:
     tree = parse("SELECT repeat('x', 3)")
     assert render_post(tree) == render_post(tree)
+
+
+NESTING = {
+    "nullif": "NULLIF({}, 2)", "between": "({} BETWEEN 0 AND 1)", "case": "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END",
+    "split_part": "SPLIT_PART({}, 'a', 1)", "months": "MONTHS_BETWEEN({}, 2)", "fmod": "FMOD({}, 2)",
+}  # fmt: skip
+
+
+def nested(form: str, depth: int) -> str:
+    return form.format(nested(form, depth - 1)) if depth else "x"
+
+
+@pytest.mark.parametrize("form", NESTING.values(), ids=NESTING)
+def test_what_doubles_with_each_level_has_few_of_them(form: str) -> None:
+    assert render_post(parse(f"SELECT {nested(form, 4)} FROM r"))
+    with pytest.raises(LimitExceeded, match="nested too deeply"):
+        render_post(parse(f"SELECT {nested(form, 30)} FROM r"))
+
+
+def test_many_branches_beside_each_other_are_no_levels() -> None:
+    branches = " ".join(f"WHEN {i} THEN {i}" for i in range(2000))
+    assert render_post(parse(f"SELECT CASE x {branches} END FROM r"))
+    assert render_post(parse(f"SELECT {nested('REPLACE({}, 1, 2)', 15)}, {nested('COALESCE({}, 1)', 15)} FROM r"))
+
+
+@pytest.mark.parametrize("form", ["NULLIF({}, 2)", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "({} BETWEEN 0 AND 1)"])
+def test_nor_do_statements_about_the_catalog(form: str) -> None:
+    tree = catalog_tree(f"SELECT {nested(form, 30)} FROM pg_class", ())
+    assert tree is not None
+    with pytest.raises(LimitExceeded, match="nested too deeply"):
+        check_written(tree)
