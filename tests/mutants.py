@@ -200,9 +200,9 @@ MUTANTS = (
            "        case dt.date():", ("tests/unit/remote", "tests/unit/test_plain.py")),
     # --- the wire
     mutant("wire: describing a portal runs it", "pgwire/conversation.py",
-           "        portal = self._held.portal(name)\n        if portal.statement.columns:",
+           "        portal = self._held.portal(name)\n        if portal.statement.gives_rows:",
            "        portal = self._held.portal(name)\n        list(self._execute(portal, 1))\n"
-           "        if portal.statement.columns:", TALK),
+           "        if portal.statement.gives_rows:", TALK),
     mutant("wire: a portal runs whenever it is executed", "pgwire/conversation.py",
            "            if portal.rows is None:\n                told", "            if True:\n                told",
            TALK),
@@ -646,7 +646,7 @@ MUTANTS = (
     mutant("who waits for her turn cannot be canceled", "dbapi/connection.py",
            "self._waiting.copy() if running is None", "() if running is None", PYTHON),
     mutant("a statement runs with the session's settings", "session.py",
-           "before.for_one(settings or {})", "before", PYTHON),
+           "before.for_one(settings or {})\n            ended", "before\n            ended", PYTHON),
     mutant("a statement's own epsilon is forgotten for the session's aim", "settings.py",
            'return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named', "return named", PYTHON),
     mutant("parameters are asked twice", "sql/parameters.py",
