@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors import InvalidSyntax
+from dpsql.errors import InvalidSyntax, LimitExceeded
 from dpsql.span import Span
+from dpsql.sql.parameters import MOST_DIGITS
 
 _DECIMAL = re.compile(r"\d+(_\d+)*(\.(\d+(_\d+)*)?)?(e[+-]?\d+(_\d+)*)?", re.IGNORECASE | re.ASCII)
 _BASES = {"x": (16, r"(_?[\da-f])+"), "o": (8, r"(_?[0-7])+"), "b": (2, r"(_?[01])+")}
@@ -49,6 +50,8 @@ def _written(token: Token, sql: str) -> str | None:
 
 
 def _number(text: str, span: Span) -> str:
+    if len(text) > MOST_DIGITS:
+        raise LimitExceeded(f"a number is too large: it has more than {MOST_DIGITS} digits", span=span)
     base, digits = _BASES.get(text[1:2].lower(), (10, ""))
     whole = re.fullmatch(digits, text[2:], re.IGNORECASE) if digits else _DECIMAL.fullmatch(text)
     if whole is None:

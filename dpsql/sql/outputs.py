@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax
-from dpsql.sql.dialect import span_of
+from dpsql.sql.dialect import WRITTEN, span_of
 from dpsql.sql.output_names import output_name
 from dpsql.types import (
     BIGINT,
@@ -98,6 +98,8 @@ def type_of(node: exp.Expr) -> Type | None:
             inner = type_of(node.this)
             return TIMESTAMP if inner == DATE else inner
         case exp.Extract():
+            if node.name.lower() == "second":  # with its fraction
+                return DOUBLE if node.meta.get(WRITTEN) == "date_part" else decimal(18, 6)
             return BIGINT if node.name.lower() in WHOLE_PARTS else None
         case exp.Floor() | exp.Ceil():
             return _without_fraction(type_of(node.this))

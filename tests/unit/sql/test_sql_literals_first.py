@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from support.shop import open_shop
 
-from dpsql.errors import DataError
+from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
 from dpsql.session import Session
+from dpsql.sql.parse import parse
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +45,14 @@ def test_right_texts_are_read(session: Session) -> None:
 def test_an_origin_may_be_a_text(session: Session) -> None:
     ask = "SELECT date_bin('30 days', made, {}) AS d, count(*) FROM orders GROUP BY d ORDER BY d"
     assert session.execute(ask.format("'2001-01-01'")).rows == session.execute(ask.format("DATE '2001-01-01'")).rows
+
+
+@pytest.mark.parametrize("written", ["1_", "1__0", "1_a", "0o8"])
+def test_a_number_with_something_behind_is_none(written: str) -> None:
+    with pytest.raises(InvalidSyntax, match="trailing junk after numeric literal"):
+        parse(f"SELECT {written}")
+
+
+def test_a_long_number_is_not_worked_out() -> None:
+    with pytest.raises(LimitExceeded):
+        parse(f"SELECT 0x{'f' * 200_000}")
