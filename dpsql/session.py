@@ -319,13 +319,12 @@ class Session:
     def describe(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> tuple[OutputColumn, ...]:
-        """The output columns of a query, for free."""
-        before = self._state
-        try:
-            self._state = before.for_one(settings or {})
+        """The output columns of a query, for free; with `settings`, if only none, it ends as a statement would."""
+        if settings is None:
             return self._queries.describe(sql, parameters)
-        finally:
-            self._state = before
+        ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
+        with self._set(settings, ticket):
+            return self._queries.describe(sql, parameters)
 
     def compiled(
         self,

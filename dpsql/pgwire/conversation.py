@@ -65,7 +65,7 @@ class Conversation:
         self._session = session
         self._log = log
         self._exchange = Exchange(session)
-        self._held = Held()
+        self._held = Held(structured)
         self._notices = Notices(session, structured)
         self._reported = Reported(session)
         self._skipping = False  # after an error in the extended protocol, until Sync
@@ -278,7 +278,7 @@ class Conversation:
 
     def _told_by_values(self, portal: Portal) -> Columns:
         """What the values say that the columns are."""
-        sql, settings = portal.statement.sql, dict(portal.wishes.settings) or None
+        sql, settings = portal.statement.sql, dict(portal.wishes.settings)
         described = self._session.describe(sql, portal.parameters, settings=settings)
         return columns_of(described, portal.formats, digits_vary=True)
 
@@ -363,7 +363,7 @@ class Conversation:
 
     def _check_types(self, portal: Portal) -> None:
         """Before anything is charged: a client that was told of whole numbers cannot be given others."""
-        settings = dict(portal.wishes.settings) or None
+        settings = dict(portal.wishes.settings)
         answered = self._session.describe(portal.statement.sql, portal.parameters, settings=settings)
         if len(answered) == len(portal.columns.names) and not portal.columns.can_tell(answered):
             hint = "Say of which type the parameter is: $1::double precision."
