@@ -85,14 +85,16 @@ class Portal:
 
 
 class Held:
-    def __init__(self) -> None:
+    def __init__(self, own: bool = False) -> None:
+        """`own`: of our own client, whose names tell what holds for one statement."""
+        self._own = own
         self.statements: dict[str, Statement] = {}
         self.portals: dict[str, Portal] = {}
 
     # --- statements --------------------------------------------------------------------------------------------------
 
     def check_new_statement(self, name: str) -> None:
-        if _lasts(name) and name in self.statements:
+        if self._lasts(name) and name in self.statements:
             raise ProgrammingError(f'prepared statement "{name}" already exists', sqlstate="42P05")
 
     def add_statement(self, name: str, statement: Statement) -> None:
@@ -119,7 +121,7 @@ class Held:
     # --- portals -----------------------------------------------------------------------------------------------------
 
     def add_portal(self, name: str, portal: Portal) -> None:
-        if _lasts(name) and name in self.portals:
+        if self._lasts(name) and name in self.portals:
             raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
         self.portals.pop(name, None)
         if len(self.portals) >= MOST_PORTALS:
@@ -158,7 +160,6 @@ class Held:
             raise OperationalError("prepared statements and portals hold too much", hint="Close some of them.",
                                    sqlstate="53200")  # fmt: skip
 
-
-def _lasts(name: str) -> bool:
-    """A name that must be closed before it is used again. Ours tell what holds for one statement, and name none."""
-    return bool(name) and not name.startswith(MARK)
+    def _lasts(self, name: str) -> bool:
+        """A name that must be closed before it is used again."""
+        return bool(name) and not (self._own and name.startswith(MARK))

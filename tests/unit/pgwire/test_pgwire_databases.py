@@ -13,6 +13,8 @@ from dpsql.cli.hospital import make_hospital
 from dpsql.errors import Error, InterfaceError, SchemaError
 from dpsql.owner.check import check_schema
 from dpsql.pgwire.databases import Databases, Served, open_served
+from dpsql.pgwire.login import _no_database
+from dpsql.pgwire.startup import Opening
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +104,11 @@ def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, mo
     databases.leave(old)
     databases.close()
     assert closed == [old.dataset, new.dataset]
+
+
+def test_who_names_a_database_that_there_is_not_is_told_her_own_alone(opened: list[Served]) -> None:
+    for user, due in (("bob", "Databases: clinic."), ("ana", "Databases: hospital, clinic.")):
+        assert _no_database(Opening(user, "nothing"), Databases(opened)).hint == due
 
 
 def test_settings_that_an_analyst_may_not_have_are_told_when_a_server_starts(folder: Path) -> None:

@@ -6,10 +6,12 @@ import base64
 import hashlib
 import hmac
 import os
+from dataclasses import replace
 
 import pytest
 
 from dpsql.passwords import Verifier, make_verifier, read_verifier
+from dpsql.pgwire.nonces import cancel_key, login_nonce, process_number
 from dpsql.pgwire.scram import BOUND, PLAIN, Challenge, Channel, WrongMessage, WrongPassword, challenge
 
 # RFC 7677, 3.
@@ -72,6 +74,26 @@ def test_every_bit_of_a_proof_counts() -> None:
         wrong[place // 8] ^= 1 << place % 8
         with pytest.raises(WrongPassword):
             begun().finish(f"{without}p={base64.b64encode(bytes(wrong)).decode()}")
+
+
+def test_every_byte_of_the_stored_key_counts() -> None:
+    """The right key for a verifier that differs in one byte, proven with that verifier, is a wrong one."""
+    for place in range(32):
+        stored = bytearray(PENCIL.stored_key)
+        stored[place] ^= 1
+        other = replace(PENCIL, stored_key=bytes(stored))
+        one = challenge(PLAIN, f"n,,n=user,r={CLIENT}", NO_TLS, other, True, SERVER)
+        salted = hashlib.pbkdf2_hmac("sha256", b"pencil", other.salt, other.iterations)
+        key, without = hmac.digest(salted, b"Client Key", "sha256"), f"c=biws,r={one.nonce}"
+        signed = hmac.digest(bytes(stored), f"{one.bare},{one.text},{without}".encode(), "sha256")
+        proof = bytes(a ^ b for a, b in zip(key, signed, strict=True))
+        with pytest.raises(WrongPassword):
+            one.finish(f"{without},p={base64.b64encode(proof).decode()}")
+
+
+def test_no_two_nonces_and_keys_are_the_same() -> None:
+    assert len({login_nonce() for _ in range(100)}) == 100 and len(base64.b64decode(login_nonce())) >= 18
+    assert len({cancel_key() for _ in range(100)}) > 95 and len({process_number() for _ in range(100)}) > 95
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 64])
