@@ -95,6 +95,7 @@ CATALOG = ("tests/unit/catalog/test_catalog_database.py",)
 TALK = ("tests/unit/pgwire/test_conversation.py",)
 BYTES = ("tests/unit/pgwire/test_protocol.py",)
 SCRAM = ("tests/unit/pgwire/test_pgwire_scram.py",)
+NAMES = ("tests/unit/pgwire/test_names_and_lines.py",)
 LOGINS = ("tests/unit/test_logins.py",)
 FAILING = ("tests/unit/pgwire/test_pgwire_failures.py",)
 TURNS = ("tests/unit/pgwire/test_pgwire_turns.py",)
@@ -168,6 +169,10 @@ MUTANTS = (
            "if self._signature is None:", REMOTE),
     mutant("remote: a server that has proven nothing is believed", "remote/login.py",
            "                if not proven:\n", "                if False:\n", REMOTE),
+    mutant("remote: a server gets as many proofs as it asks for", "remote/scram.py",
+           "if self._signature is not None:", "if False:", REMOTE),
+    mutant("remote: rows that a server tells of need not come", "remote/exchange.py",
+           "if self.told.command is not None and self.told.rows != len(self.rows):", "if False:", REMOTE),
     mutant("remote: another server's nonce will do", "remote/scram.py",
            "if not nonce.startswith(self._nonce) or nonce == self._nonce:", "if False:", REMOTE),
     mutant("remote: channel binding that is required may be missing", "remote/scram.py",
@@ -227,7 +232,18 @@ MUTANTS = (
            "if not 4 <= length <= self._most:", "if not 4 <= length:", BYTES),
     mutant("wire: more is kept than a message may have", "pgwire/protocol.py",
            "if len(data) > self.room:", "if False:", BYTES),
+    mutant("wire: a transaction that failed begins again", "pgwire/exchange.py",
+           '_ENDS = ("COMMIT", "ROLLBACK")', '_ENDS = ("COMMIT", "ROLLBACK", "BEGIN")', NAMES),
+    mutant("wire: the values of portals are held without limit", "pgwire/held.py",
+           " + sum(one.size for one in self.portals.values())", "", NAMES),
     # --- the server
+    mutant("server: of a key four bytes are looked at", "passwords.py",
+           "hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)",
+           "hmac.compare_digest(hashlib.sha256(client_key).digest()[:4], self.stored_key[:4])", SCRAM),
+    mutant("server: the nonce of a login is always the same", "pgwire/nonces.py",
+           "base64.b64encode(secrets.token_bytes(NONCE))", "base64.b64encode(bytes(NONCE))", SCRAM),
+    mutant("server: whoever logs in is told all databases", "pgwire/login.py",
+           " if opening.user in one.logins.known]", "]", DATABASES),
     mutant("server: any proof is right", "passwords.py",
            "return proven and len(proof) == len(signature)", "return len(proof) == len(signature)", SCRAM),
     mutant("server: who is unknown is let in", "pgwire/scram.py",
