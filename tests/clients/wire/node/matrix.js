@@ -64,7 +64,7 @@ async function main() {
     await part('nothing', async () => [(await c.query('')).rows, (await c.query('-- nothing')).rows]);
     await part('command tags', async () => {
       const seen = [];
-      for (const text of ['BEGIN', 'SET LOCAL statement_timeout = 5', 'SHOW statement_timeout', 'COMMIT', 'BEGIN', 'ROLLBACK', 'DISCARD ALL',
+      for (const text of ['BEGIN', 'SET LOCAL statement_timeout = 54321', 'SHOW statement_timeout', 'COMMIT', 'BEGIN', 'ROLLBACK', 'DISCARD ALL',
         'SELECT 1', 'SELECT * FROM wards', 'RESET ALL', 'DEALLOCATE ALL', 'CLOSE ALL', 'UNLISTEN *'])
         seen.push([text, (await c.query(text)).command, (await c.query('SELECT 1')).rowCount]);
       return seen;
