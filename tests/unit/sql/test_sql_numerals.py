@@ -32,7 +32,7 @@ KNOWN = {
     "sql/intervals.py": {"Fraction(clock[4] or 0)", "Fraction(amount[1])"},
     "sql/literals.py": {"Fraction(value)"},
     "sql/numerals.py": {"Fraction(number)", "Decimal(text)"},
-    "sql/placeholders.py": {"Decimal(f'{found.sample}.5')"},
+    "sql/placeholders.py": {"Decimal(f'{sample}.5')", "Decimal(str(sample))"},
     "sql/ranges.py": {"Decimal(round(bound * 10 ** scale))"},
     "sql/render_expr.py": {"Fraction(-719162)"},
 }  # fmt: skip
