@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpsql.lex import Kind, Token, tokens
 from dpsql.repl.complete_command import CommandLike, complete_command
 from dpsql.repl.complete_sql import complete_sql
-from dpsql.lex import Kind, Token, tokens
 from dpsql.repl.menu import Candidate
 from dpsql.repl.naming import Names, names_of
 

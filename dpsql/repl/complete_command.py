@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from dpsql.repl.complete_sql import complete_sql
 from dpsql.lex import Token, tokens
+from dpsql.repl.complete_sql import complete_sql
 from dpsql.repl.menu import Candidate, Menu
 from dpsql.repl.naming import Names
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpsql.lex import Kind, Token
 from dpsql.quoting import quoted
 from dpsql.repl.around import Around, look_around
 from dpsql.repl.joins import equalities, shared_columns
-from dpsql.lex import Kind, Token
 from dpsql.repl.menu import MOST, Candidate, Menu
 from dpsql.repl.naming import Names, literal, unquoted
 from dpsql.repl.scope import Offered, Source, columns_of

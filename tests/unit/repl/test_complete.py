@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, named_tables
+from dpsql.lex import tokens
 from dpsql.quoting import quoted
 from dpsql.repl import matching, menu
 from dpsql.repl.commands import COMMANDS
 from dpsql.repl.complete import Candidate, Names, complete
-from dpsql.lex import tokens
 from dpsql.repl.naming import list_paths, unquoted
 from dpsql.repl.words import KEYWORDS
 from dpsql.schema.load import load_schema

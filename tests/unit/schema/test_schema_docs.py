@@ -68,7 +68,7 @@ QUOTED = [
     ("1e-8}}", "1e-8}, password: abc}", "analysts.ana.password must be a SCRAM-SHA-256 verifier"),
     ("analysts:", "answers: {refresh: 7 hours}\nanalysts:", "answers.refresh must be minutes or hours that divide a"),
     ("1e-8}}", "1e-8}, parent: temas}", 'analysts.ana.parent names "temas", which is not among the groups'),
-    ("1e-8}}", "1e-8}, may_act_for: [bob]}", 'analysts.ana.may_act_for[0] names "bob", which is not among the analysts'),
+    ("1e-8}}", "1e-8}, may_act_for: [bob]}", 'analysts.ana.may_act_for[0] names "bob", which is not among the ana'),
     ("1e-8}}", "1e-8}, largest_query: {epsilon: 3}}", "analysts.ana.largest_query.epsilon must be at most the budget"),
     ("1e-8}}", "1e-8}, expires: 2027-02-30}", 'analysts.ana.expires must be a date such as 2027-01-01, not "2027-02'),
     ("analysts:", "groups:\n  team: {budget: {epsilon: 1, delta: 0}, parent: team}\nanalysts:",
