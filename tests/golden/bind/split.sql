@@ -202,7 +202,7 @@ score INTEGER
 -- case: the version after the noise
 SELECT n, version() FROM (SELECT COUNT(*) AS n FROM visits) s
 ---- post
-SELECT n AS "n", 'PostgreSQL 15.0 (dpsql )' AS "version" FROM (SELECT _r1."m1" AS "n" FROM _r1) AS s
+SELECT n AS "n", 'PostgreSQL 16.2 (dpsql )' AS "version" FROM (SELECT _r1."m1" AS "n" FROM _r1) AS s
 ---- output
 n BIGINT
 version VARCHAR
@@ -210,7 +210,7 @@ version VARCHAR
 -- case: within VALUES
 SELECT * FROM (VALUES (version())) AS v(x)
 ---- post
-SELECT * FROM (VALUES ('PostgreSQL 15.0 (dpsql )')) AS v(x)
+SELECT * FROM (VALUES ('PostgreSQL 16.2 (dpsql )')) AS v(x)
 ---- output
 x VARCHAR
 

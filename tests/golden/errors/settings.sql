@@ -21,7 +21,7 @@ HINT:  For example: SET epsilon = 0.5
 -- case: an epsilon that is not finite
 SET epsilon = inf
 ---- error
-ERROR 22023 (InvalidParameter):  epsilon must be a finite number, not "inf"
+ERROR 22023 (InvalidParameter):  epsilon must be a number, not "inf"
 
 -- case: an epsilon that is no number
 SET epsilon = much

@@ -28,18 +28,18 @@ ResetCommand(name=None)
 -- case: show a setting
 SHOW contributions.groups
 ---- command
-ShowCommand(name='contributions.groups')
+ShowCommand(name='contributions.groups', json=False)
 
 -- case: show the budget, in any case
 show Budget;
 ---- command
-ShowCommand(name='budget')
+ShowCommand(name='budget', json=False)
 
 -- case: show tables behind comments
 /* a tool writes this */ -- and this
   SHOW TABLES
 ---- command
-ShowCommand(name='tables')
+ShowCommand(name='tables', json=False)
 
 -- case: describe, and its short form
 DESC visits
@@ -50,7 +50,7 @@ DescribeCommand(table='visits')
 EXPLAIN SELECT COUNT(*)
 FROM visits;
 ---- command
-ExplainCommand(sql=' SELECT COUNT(*)\nFROM visits', offset=7)
+ExplainCommand(sql=' SELECT COUNT(*)\nFROM visits', offset=7, json=False)
 
 -- case: a query is no command
 -- SET is only a word here
