@@ -177,7 +177,7 @@ class Conversation:
             if not inside and answer.command in ("COMMIT", "ROLLBACK"):
                 return answer, self._notices.warning("there is no transaction in progress", "25P01")
             if inside and answer.command in ("BEGIN", "START TRANSACTION"):
-                return answer, self._notices.warning("there is already a transaction in progress", "25001")
+                return answer, self._notices.warning("there is already a transaction in progress", sqlstate="25001")
         return answer, self._notices.of_answer(answer, self._session.charged)
 
     def _deallocate(self, sql: str, command: DeallocateCommand, ticket: Ticket) -> Answer:
