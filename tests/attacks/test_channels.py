@@ -339,7 +339,7 @@ def test_aggregates_that_show_rows_or_throw(both: Neighbors, aggregate: str) -> 
     "CHECKPOINT",
     "VACUUM", "ANALYZE visits", "PRAGMA storage_info('visits')", "PRAGMA database_list", "CALL pragma_version()",
     "SET memory_limit = '1MB'", "SET threads = 1", "SET error_on_division_by_zero = true", "SET GLOBAL threads = 1",
-    "SET VARIABLE v = 1", "RESET memory_limit", "PREPARE p AS SELECT 1", "EXECUTE p",
+    "SET VARIABLE v = 1", "RESET memory_limit", "PREPARE p AS DROP TABLE visits", "EXECUTE p",
     "CREATE TABLE t AS SELECT * FROM visits",
     "CREATE TEMP MACRO f(x) AS x", "INSERT INTO visits SELECT * FROM visits", "UPDATE visits SET n = 1",
     "DELETE FROM visits",

@@ -167,7 +167,7 @@ NO_LITERALS: list[Any] = [float("nan"), float("inf"), Decimal("NaN"), Decimal("s
     bytearray(b"x"),
                                    [1], (1,), {1}, {"a": 1}, object(), Endless(), 10**5000, -(10**5000),
                                    Decimal("1E+1000000"),
-                                   Decimal("1E-1000000"), 1j, dt.timedelta(1), "a\x00", "\ud800", type,
+                                   Decimal("1E-1000000"), 1j, "a\x00", "\ud800", type,
                                    np.array([1, 2])]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from dpsql.ticket import Ticket
 
 SLOW = "SELECT SUM(a.x * b.x) FROM generate_series(1, 400000) a(x), generate_series(1, 400000) b(x)"
 CHARGED = f"SELECT (SELECT COUNT(*) FROM orders), ({SLOW})"
-CATALOG = "SELECT COUNT(*) FROM " + ", ".join(f"pg_catalog.pg_attribute AS a{n}" for n in range(8))
+CATALOG = "SELECT COUNT(*) FROM " + ", ".join(f"pg_catalog.pg_class AS a{n}" for n in range(5))
 
 
 @pytest.fixture

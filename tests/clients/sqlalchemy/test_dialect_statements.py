@@ -146,7 +146,7 @@ VALUES = [
 def test_values_go_there_and_come_back(engine: Engine, value: object) -> None:
     with engine.connect() as connection:
         back = connection.execute(select(literal(value))).scalar()
-        assert back == value and type(back) is type(value)
+        assert back == value and isinstance(back, type(value))
         rendered = select(literal(value)).compile(engine, compile_kwargs={"literal_binds": True})
         assert connection.exec_driver_sql(str(rendered)).scalar() == value
 
