@@ -95,5 +95,14 @@ def weighted_place(prefix: int, width: int, gaps: Sequence[int], scale: Fraction
         prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
 
 
+def uniform_place(prefix: int, width: int, places: int, bits: Bits) -> int:
+    """floor(R * places) for the R that starts with `prefix`: each of so many places with the same probability."""
+    while True:
+        least, most = prefix * places >> width, ((prefix + 1) * places - 1) >> width
+        if least == most:
+            return least
+        prefix, width = _extend(prefix, bits), width + 64
+
+
 def _extend(prefix: int, bits: Bits) -> int:
     return prefix << 64 | int.from_bytes(bits(8), "little")

@@ -23,6 +23,11 @@ max(m c' + n c, n c' + m c). Let D_g be that move in block g. A unit's weights o
 
 (the sum where C bounds the sum of weights, L1, which bounds L2 as well). A group of k units moves k times as far.
 
+Where elements of weight 1 take other values and their number stays (`Moved`: the blocks of BLOCKWISE), each of them
+leaves and enters with c = c' = 1, under either relation, and D_g is at most (m + n) times the elements that move. In
+each of at most G groups that is one of them, e = 1, or under change_one one for the rows that leave and one for those
+that enter, e = 2: the sum of D_g is (m + n) e G, that of D_g^2 is (m + n)^2 e^2 G.
+
 Privacy: P(z) is proportional to exp(-s(z) / b). If s moves by at most D, ln P(z)/P'(z) stays, over all z, within an
 interval of length 2 D/b, which holds 0. So a block is (2 D/b)-DP and, having that range, (2 D/b)^2/8-zCDP (Dong,
 Durfee, Rogers 2020; Cesar, Rogers 2021). The draws of blocks are independent: over all of them
@@ -33,6 +38,8 @@ The two sides of the score do move in opposite directions at once, so the factor
 
 Scores are whole numbers and never rounded, and the draw has exactly this distribution (`sampling`). Rounding scores to
 steps, as tables of weights need it, would let a unit with a weight of 1 in many blocks move each by a whole step.
+
+A median may have noise by its local sensitivity instead: `smooth`, `ptr`.
 """
 
 from __future__ import annotations
@@ -50,7 +57,9 @@ from dpsql.exact import Cells
 from dpsql.privacy.certify import decimal
 from dpsql.privacy.loss import Loss, total
 from dpsql.privacy.mechanisms import positive_share, root_at_least, scale_at_least
+from dpsql.privacy.ptr import Proposed, tested_medians
 from dpsql.privacy.sampling import Integers, Sampler
+from dpsql.privacy.smooth import Smooth, noisy_medians
 
 Penalties = npt.NDArray[Any]
 """64-bit integers or, where those might overflow, Python's."""
@@ -126,6 +135,37 @@ class Contribution:
         return (self.group_size * self.norm) ** 2 * factor
 
 
+@dataclass(frozen=True)
+class Moved:
+    """What one unit may change: the value of one element of weight 1 in each of `groups` groups, none added.
+
+    Under change_one two of them; if they lie in two groups, the sum moves as far and the sum of squares less.
+    """
+
+    groups: int
+    group_size: int = 1
+    change_one: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.groups, self.group_size) < 1:
+            raise ValueError("a unit changes at least one element of one group")
+
+    @property
+    def each(self) -> int:
+        return 2 if self.change_one else 1
+
+    def l1(self, target: Target) -> Fraction:
+        """How far neighbors move a score, over all groups."""
+        return self.group_size * self.each * self.groups * sum(_moves(target), Fraction(0))
+
+    def l2_squared(self, target: Target) -> Fraction:
+        """The sum over groups of the squares of what neighbors move a score by."""
+        return (self.group_size * self.each * sum(_moves(target), Fraction(0))) ** 2 * self.groups
+
+
+UnitWeights = Contribution | Moved
+
+
 def _moves(target: Target) -> tuple[Fraction, Fraction]:
     """m and n of the module's docstring."""
     match target:
@@ -146,16 +186,26 @@ class Exponential:
             raise ValueError("a scale is positive")
 
 
+Local = Smooth | Proposed
+"""Noise by the local sensitivity, of a median of one value for each unit."""
+
+MEDIAN = Rank(Fraction(1, 2))
+
+
 @dataclass(frozen=True)
 class Pick:
     """One answer for each block: the bin that is chosen for a target."""
 
     target: Target
-    mechanism: Exponential
+    mechanism: Exponential | Local
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Exponential) and self.target != MEDIAN:
+            raise ValueError("the local sensitivity is that of a median")
 
 
 def picks_under_epsilon(
-    targets: tuple[Target, ...], contribution: Contribution, bins: int, epsilon: Fraction
+    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, epsilon: Fraction
 ) -> tuple[Pick, ...]:
     """For each target the sharpest choice, all of them charged at most `epsilon` together."""
     share = positive_share(epsilon / len(targets))
@@ -163,14 +213,14 @@ def picks_under_epsilon(
 
 
 def picks_under_rho(
-    targets: tuple[Target, ...], contribution: Contribution, bins: int, rho: Fraction
+    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, rho: Fraction
 ) -> tuple[Pick, ...]:
     """For each target the sharpest choice, all of them charged at most `rho` together."""
     share = positive_share(rho / len(targets))
     return tuple(_pick(t, root_at_least(contribution.l2_squared(t) / (2 * share)), bins) for t in targets)
 
 
-def _summed(contribution: Contribution, target: Target) -> Fraction:
+def _summed(contribution: UnitWeights, target: Target) -> Fraction:
     l1 = contribution.l1(target)
     if l1 is None:
         raise ValueError("a pure loss needs a bound on the sum of a unit's weights")
@@ -189,7 +239,7 @@ def _skipped(scale: Fraction, bins: int) -> int:
         return int((decimal(scale) * decimal(Fraction(20 * bins)).ln()).to_integral_value(ROUND_FLOOR))
 
 
-def choice_loss(picks: tuple[Pick, ...], contribution: Contribution) -> Loss:
+def choice_loss(picks: tuple[Pick, ...], contribution: UnitWeights) -> Loss:
     """What one choice in every block costs, for all picks together.
 
     Privacy: the module's docstring; picks are drawn independently of each other, so their losses add up.
@@ -197,7 +247,9 @@ def choice_loss(picks: tuple[Pick, ...], contribution: Contribution) -> Loss:
     return total([_loss(pick, contribution) for pick in picks])
 
 
-def _loss(pick: Pick, contribution: Contribution) -> Loss:
+def _loss(pick: Pick, contribution: UnitWeights) -> Loss:
+    if not isinstance(pick.mechanism, Exponential):
+        return pick.mechanism.loss
     scale = pick.mechanism.scale
     l1, l2_squared = contribution.l1(pick.target), contribution.l2_squared(pick.target)
     return Loss(None if l1 is None else 2 * l1 / scale, l2_squared / (2 * scale**2), Fraction(0))
@@ -213,6 +265,8 @@ def rank_error(pick: Pick, bins: int, confidence: float = 0.95) -> float:
     miss = 1.0 - confidence
     if not 0.0 < miss < 1.0:
         raise ValueError("a confidence must lie between 0 and 1")
+    if not isinstance(pick.mechanism, Exponential):
+        raise ValueError("noise by the local sensitivity has no bound by rank")
     skipped = pick.target.rank if isinstance(pick.target, Extreme) else 0
     return skipped + float(pick.mechanism.scale) * (math.log(bins) - math.log(miss))
 
@@ -221,15 +275,25 @@ def choose_bins(pick: Pick, weights: Cells, sampler: Sampler) -> Integers:
     """The place of the bin chosen in each block; `weights` has one row for each block and one column for each bin.
 
     Privacy: `choice_loss`, for weights that neighbors move as the contribution says. Negative weights, which no
-    engine returns, count as 0; that moves no two of them further apart.
+    engine returns, count as 0; that moves no two of them further apart. `ptr` may choose NOTHING.
     """
+    match pick.mechanism:
+        case Smooth():
+            return noisy_medians(pick.mechanism, weights, sampler)
+        case Proposed():
+            return tested_medians(pick.mechanism, weights, sampler)
+        case Exponential(scale):
+            return _chosen(pick.target, scale, weights, sampler)
+
+
+def _chosen(target: Target, scale: Fraction, weights: Cells, sampler: Sampler) -> Integers:
     blocks, bins = weights.shape
     step = max(1, _LANES // bins)
-    scale = pick.mechanism.scale * _steps(pick.target)
+    scale = scale * _steps(target)
     chosen = np.empty(blocks, np.int64)
     for start in range(0, blocks, step):
         part = slice(start, start + step)
-        chosen[part] = sampler.choose(penalties(pick.target, np.maximum(weights[part], 0)), scale)
+        chosen[part] = sampler.choose(penalties(target, np.maximum(weights[part], 0)), scale)
     return chosen
 
 

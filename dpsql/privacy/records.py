@@ -6,8 +6,15 @@ fraction in decimal text; equal mechanisms have equal texts. An entry of the led
 
     bundles     kind, cells, scale, and the joint sensitivity: l1, l2_squared, linf, with neighbors and group size in it
     selection   kind, scale, limit (a key leaves above it), l0, group_size, change_one; weighted: what one key weighs
-    picks       target, at (its fraction, or the weight it skips), scale
-    weights     of what picks look at: norm, summed, single, group_size, change_one
+    picks       target, at (its fraction, or the weight it skips), scale; or of a median by its local sensitivity: kind,
+                epsilon, rate (smooth) or proposal and limit (ptr), steps and blocks in which neighbors differ
+    weights     of what picks look at: norm, summed, single, group_size, change_one; of elements that take other values
+                and neither come nor go: groups, group_size, change_one
+    scores      kind, scale, rounds, and of the cells that they are made of: l1, l2_squared, linf, non_negative, single,
+                group_size, change_one; of a posterior its grid: first, steps, fine
+    study       kind, mass (what one unit adds to its tally), and the figures of its own that its loss follows from
+    sparse      kind (threshold, or thresholdout, which gives numbers), answers, l1 with neighbors and group size in it,
+                threshold_scale, query_scale, and answer_scale of the second kind
 """
 
 from __future__ import annotations
@@ -17,8 +24,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpsql.privacy.choice import Contribution, Extreme, Pick, Rank, Target
+from dpsql.privacy.choice import Exponential, Extreme, Moved, Pick, Rank, Target, UnitWeights
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, Sensitivity
+from dpsql.privacy.ptr import Proposed
+from dpsql.privacy.scores import FINE, STEPS, Drawing, Moves, Ranking, Scores
 from dpsql.privacy.selection import (
     WEIGHT_ONE,
     GaussianThreshold,
@@ -27,6 +36,9 @@ from dpsql.privacy.selection import (
     Selection,
     WeightedGaussian,
 )
+from dpsql.privacy.smooth import Reached, Smooth
+from dpsql.privacy.tally import Study
+from dpsql.privacy.threshold import SparseVector
 
 FORMAT = 1
 
@@ -44,9 +56,10 @@ def write_record(
     bundles: Sequence[Noised],
     selection: Selection | None = None,
     picks: Sequence[Pick] = (),
-    weights: Contribution | None = None,
+    weights: UnitWeights | None = None,
+    scores: tuple[Scores, Moves] | None = None,
 ) -> str:
-    """The record of a release; `weights` are those that the picks look at."""
+    """The record of a release; `weights` are those that the picks look at, and scores have the moves of their cells."""
     if bool(picks) != (weights is not None):
         raise ValueError("picks look at weights, and nothing else does")
     document: dict[str, Any] = {"mechanisms": FORMAT}
@@ -57,7 +70,25 @@ def write_record(
     if weights is not None:
         document["picks"] = [_pick(pick) for pick in picks]
         document["weights"] = _weights(weights)
+    if scores is not None:
+        document["scores"] = _scores(*scores)
     return json.dumps(document, separators=(",", ":"), sort_keys=True)
+
+
+def write_study_record(study: Study) -> str:
+    """The record of a release that a study makes."""
+    part = {"kind": study.kind, "mass": study.mass.written(), **study.record()}
+    return json.dumps({"mechanisms": FORMAT, "study": part}, separators=(",", ":"), sort_keys=True)
+
+
+def write_sparse(sparse: SparseVector) -> str:
+    """The record of an interactive mechanism: threshold queries, or the holdout."""
+    scales = {"threshold_scale": str(sparse.threshold_scale), "query_scale": str(sparse.query_scale)}
+    kind = "threshold"
+    if sparse.answer_scale is not None:
+        kind, scales["answer_scale"] = "thresholdout", str(sparse.answer_scale)
+    part = {"kind": kind, "answers": str(sparse.answers), "l1": str(sparse.steps), **scales}
+    return json.dumps({"mechanisms": FORMAT, "sparse": part}, separators=(",", ":"), sort_keys=True)
 
 
 def _bundle(bundle: Noised) -> dict[str, Any]:
@@ -101,7 +132,18 @@ def _selection(selection: Selection) -> dict[str, Any]:
 
 def _pick(pick: Pick) -> dict[str, Any]:
     target, at = _target(pick.target)
-    return {"target": target, "at": at, "scale": str(pick.mechanism.scale)}
+    match pick.mechanism:
+        case Exponential(scale):
+            return {"target": target, "at": at, "scale": str(scale)}
+        case Smooth(epsilon, rate, reached):
+            return {"kind": "smooth", "epsilon": str(epsilon), "rate": str(rate), **_reached(reached)}
+        case Proposed(epsilon, proposal, limit, reached):
+            tested = {"proposal": str(proposal), "limit": str(limit)}
+            return {"kind": "ptr", "epsilon": str(epsilon), **tested, **_reached(reached)}
+
+
+def _reached(reached: Reached) -> dict[str, str]:
+    return {"steps": str(reached.steps), "blocks": str(reached.blocks)}
 
 
 def _target(target: Target) -> tuple[str, str]:
@@ -112,11 +154,36 @@ def _target(target: Target) -> tuple[str, str]:
             return "max" if high else "min", str(rank)
 
 
-def _weights(weights: Contribution) -> dict[str, Any]:
+def _weights(weights: UnitWeights) -> dict[str, Any]:
+    if isinstance(weights, Moved):
+        sizes = {"groups": str(weights.groups), "group_size": str(weights.group_size)}
+        return {**sizes, "change_one": weights.change_one}
     return {
         "norm": str(weights.norm),
         "summed": weights.summed,
         "single": weights.single,
         "group_size": str(weights.group_size),
         "change_one": weights.change_one,
+    }
+
+
+def _scores(scores: Scores, moves: Moves) -> dict[str, Any]:
+    grid = {}
+    match scores:
+        case Ranking():
+            kind = "flip" if scores.flips else "exponential"
+        case Drawing():
+            kind, grid = "posterior", {"first": str(scores.first), "steps": str(STEPS), "fine": str(FINE)}
+    return {
+        "kind": kind,
+        "scale": str(scores.scale),
+        "rounds": str(scores.rounds),
+        "l1": str(moves.norms.l1),
+        "l2_squared": str(moves.norms.l2_squared),
+        "linf": str(moves.norms.linf),
+        "non_negative": moves.non_negative,
+        "single": moves.single,
+        "group_size": str(moves.group_size),
+        "change_one": moves.change_one,
+        **grid,
     }

@@ -41,6 +41,12 @@ from the 64 bits that start R, by as much again and 2^-51 Z. All of it is below 
 (n + 32) 2^-48 Z. A row with a border that close to R Z is decided by `certify`: one in 2^30 of 256 places, in 2^18 of
 2^14 places at most. Equal penalties have equal weights, exactly.
 
+Permute-and-flip. Place i passes with probability w_i, independently, and one of those that passed is drawn uniformly,
+as if they stood in random order and the first that passes were taken (McKenna, Sheldon 2020). The best always passes.
+Each place has a word of its own: w errs by less than 1.2 * 2^-50, as above, and the uniform by 2^-53 + 2^-64; a lane
+that is closer than 2^-48 is decided by `certify`. Which of them is drawn is whole-number arithmetic
+(`uniform_place`).
+
 Range: |X| < 2^62, so that noise plus a cell within +-2^62 stays within 64 bits. Larger magnitudes are moved to
 2^62 - 1: at scale 2^40 that has probability exp(-2^22), below 2^-6000000.
 
@@ -60,7 +66,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.certify import Bits, below_exp, laplace_magnitude, shifted_offset, weighted_place
+from dpsql.privacy.certify import Bits, below_exp, laplace_magnitude, shifted_offset, uniform_place, weighted_place
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -74,6 +80,7 @@ MOST_NOISE = (1 << 62) - 1
 _CHUNK = 1 << 15
 """Lanes worked on at once: a dozen temporary arrays of them fit the cache, and memory stays flat."""
 _SLACK = 2.0**-49
+_CLOSE = 2.0**-48
 
 
 class Sampler(Protocol):
@@ -93,6 +100,11 @@ class Sampler(Protocol):
         """One place in each row, independently: P(place) proportional to exp(-penalty / scale).
 
         Penalties are whole numbers, of 64 bits or Python's; a row has at least one place.
+        """
+
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        """One place in each row by permute-and-flip: each passes with probability exp(-(penalty - the least) / scale),
+        and one of those that passed is drawn uniformly. As for `choose`, a row has at least one place.
         """
 
 
@@ -132,7 +144,7 @@ def _gaussian(sigma: Fraction) -> _Gaussian:
 
 
 class ExactSampler:
-    """Discrete Laplace and Gaussian noise from uniform bits, exactly distributed (see above)."""
+    """Noise and choices from uniform bits, exactly distributed (see above)."""
 
     def __init__(self, bits: Bits = os.urandom) -> None:
         self._bits = bits
@@ -176,6 +188,27 @@ class ExactSampler:
         places: Integers = np.count_nonzero(inner <= aims - doubts, axis=1)
         for row in np.flatnonzero(places != np.count_nonzero(inner <= aims + doubts, axis=1)):
             places[row] = weighted_place(int(words[row]), 64, gaps[row].tolist(), scale, self._bits)
+        return places
+
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        """Privacy: exactly the distribution of permute-and-flip, for uniform bits (McKenna, Sheldon 2020)."""
+        if scale <= 0:
+            raise ValueError("a scale is positive")
+        gaps = penalties - penalties.min(axis=1, keepdims=True)
+        p = gaps.astype(np.float64)
+        p *= -float(1 / scale)
+        np.exp(p, out=p)
+        words = self._words(p.size).reshape(p.shape)
+        u = words.astype(np.float64) * 2.0**-64
+        best: Flags = (gaps == 0).astype(np.bool_)
+        passed: Flags = (u < p) | best
+        for row, lane in np.argwhere((np.abs(u - p) <= _CLOSE) & ~best).tolist():
+            exponent = Fraction(int(gaps[row, lane])) / scale
+            passed[row, lane] = below_exp(int(words[row, lane]), 64, exponent, self._bits)
+        numbers = np.cumsum(passed, axis=1)
+        heads = self._words(len(p)).tolist()
+        drawn = [uniform_place(head, 64, n, self._bits) for head, n in zip(heads, numbers[:, -1].tolist(), strict=True)]
+        places: Integers = np.argmax(numbers > np.array(drawn, np.int64)[:, None], axis=1)
         return places
 
     def _words(self, n: int) -> Words:

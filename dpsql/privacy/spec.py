@@ -8,9 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from dpsql.exact import Cells, Row
-from dpsql.privacy.choice import Pick
+from dpsql.privacy.choice import Exponential, Pick
 from dpsql.privacy.mechanisms import Mechanism
+from dpsql.privacy.scores import Drawing, Ranking, Scores
 from dpsql.privacy.selection import Selection
+from dpsql.privacy.tally import Study
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class KeySelection:
 class Choice:
     """Bins chosen in the engine's only column, in which a whole row weighs `whole`.
 
-    The last key of an exact row is its bin. Rows come in blocks that share all other keys, with one row for every bin
+    The last key of an exact row is its bin. Of a median by its local sensitivity, rows are units, and no answer is the
+    bin before the first. Rows come in blocks that share all other keys, with one row for every bin
     from `lower` to `upper`, in ascending order.
     """
 
@@ -58,6 +61,9 @@ class Choice:
             raise ValueError("bins are 64-bit integers, and at least one")
         if self.whole < 1:
             raise ValueError("a row has a weight")
+        local = any(not isinstance(pick.mechanism, Exponential) for pick in self.picks)
+        if local and (self.whole != 1 or self.lower == -(1 << 63)):
+            raise ValueError("units are counted one by one, and a bin before the first stands for no answer")
 
     @property
     def bins(self) -> int:
@@ -66,7 +72,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Spec:
-    """What is done to each column that the engine returns: noise, a selection, or else the choice of bins.
+    """What is done to each column that the engine returns: noise, a selection; else a choice of bins or by scores; or
+    a study.
 
     `grids[i]` is what 1 means in column i of the release.
     """
@@ -75,9 +82,19 @@ class Spec:
     bundles: tuple[Bundle, ...]
     selection: KeySelection | None = None
     choice: Choice | None = None
+    study: Study | None = None
+    scores: Scores | None = None
 
     def __post_init__(self) -> None:
-        if self.choice is not None:
+        if self.scores is not None:
+            if self.bundles or self.selection is not None or self.choice is not None or self.study is not None:
+                raise ValueError("a choice by scores stands alone")
+            if len(self.grids) != scored_columns(self.scores):
+                raise ValueError("a ranking has a grid for its places, a drawing one for each draw")
+        elif self.study is not None:
+            if self.bundles or self.selection is not None or self.choice is not None or self.grids != self.study.grids:
+                raise ValueError("a study stands alone, and has the grids of what it gives")
+        elif self.choice is not None:
             # Bins are chosen in every listed group: a draw for a key that a selection hides would be in vain.
             if self.bundles or self.selection is not None or len(self.grids) != len(self.choice.picks):
                 raise ValueError("a choice stands alone, and has a grid for each pick")
@@ -93,7 +110,20 @@ class Spec:
     @property
     def columns(self) -> int:
         """How many columns the engine returns behind the keys."""
+        if self.study is not None:
+            return len(self.study.axes.sizes) + 1
+        if self.scores is not None:
+            return self.scores.columns
         return len(self.grids) if self.choice is None else 1
+
+
+def scored_columns(scores: Scores) -> int:
+    """How many columns a release by scores has: the place of each candidate chosen, or one for each draw."""
+    match scores:
+        case Ranking():
+            return 1
+        case Drawing(draws=draws):
+            return draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +132,9 @@ class Release:
 
     `cells` has one array for each of `spec.grids`. Under noise these are the engine's columns, in order; that of the
     selection, which is not released, holds zeros. Of a choice there is one array for each pick, which holds the bins
-    chosen, and `keys` are without the bin.
+    chosen, and `keys` are without the bin. Of a ranking, `keys` are those of the candidates chosen, in blocks, and the
+    only array holds their places, from 1; of a drawing there is one array of shares for each draw. Of a study they are
+    what it gave, and the keys are empty.
     """
 
     keys: tuple[Row, ...]

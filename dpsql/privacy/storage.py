@@ -18,8 +18,10 @@ import numpy as np
 
 from dpsql.errors import IntegrityError
 from dpsql.exact import Row
-from dpsql.privacy.choice import Exponential, Extreme, Pick, Rank, Target
+from dpsql.privacy.choice import MEDIAN, Exponential, Extreme, Pick, Rank, Target
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
+from dpsql.privacy.ptr import Proposed
+from dpsql.privacy.scores import Drawing, Ranking, Scores
 from dpsql.privacy.selection import (
     GaussianThreshold,
     LaplaceThreshold,
@@ -28,7 +30,9 @@ from dpsql.privacy.selection import (
     Selection,
     WeightedGaussian,
 )
+from dpsql.privacy.smooth import Reached, Smooth
 from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
+from dpsql.privacy.studies import read_study, write_study
 
 FORMAT = 2
 
@@ -65,9 +69,12 @@ def to_bytes(release: Release) -> bytes:
         "bundles": [[list(bundle.columns), *_write_mechanism(bundle.mechanism)] for bundle in release.spec.bundles],
         "selection": None if release.spec.selection is None else _write_selection(release.spec.selection),
         "choice": None if release.spec.choice is None else _write_choice(release.spec.choice),
+        **({} if release.spec.study is None else {"study": write_study(release.spec.study)}),
         "keys": [[write_scalar(value) for value in key] for key in release.keys],
         "cells": [column.tolist() for column in release.cells],
     }
+    if release.spec.scores is not None:
+        document["scores"] = _write_scores(release.spec.scores)
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -88,7 +95,10 @@ def _read(document: dict[str, Any]) -> Release:
     bundles = tuple(
         Bundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
     )
-    spec = Spec(tuple(Fraction(grid) for grid in document["grids"]), bundles, selection, choice)
+    study = read_study(document["study"]) if "study" in document else None
+    scores = _read_scores(document["scores"]) if "scores" in document else None
+    grids = tuple(Fraction(grid) for grid in document["grids"])
+    spec = Spec(grids, bundles, selection, choice, study, scores)
     keys: tuple[Row, ...] = tuple(tuple(read_scalar(value) for value in key) for key in document["keys"])
     cells = tuple(np.array(column, dtype=np.int64) for column in document["cells"])
     if len(cells) != len(spec.grids) or any(column.shape != (len(keys),) for column in cells):
@@ -124,8 +134,17 @@ def _read_selection(stored: list[Any]) -> KeySelection:
 
 
 def _write_choice(choice: Choice) -> list[Any]:
-    picks = [[*_write_target(pick.target), str(pick.mechanism.scale)] for pick in choice.picks]
-    return [choice.lower, choice.upper, choice.whole, picks]
+    return [choice.lower, choice.upper, choice.whole, [_write_pick(pick) for pick in choice.picks]]
+
+
+def _write_pick(pick: Pick) -> list[str]:
+    match pick.mechanism:
+        case Exponential(scale):
+            return [*_write_target(pick.target), str(scale)]
+        case Smooth(epsilon, rate, reached):
+            return ["smooth", str(epsilon), str(rate), str(reached.steps), str(reached.blocks)]
+        case Proposed(epsilon, proposal, limit, reached):
+            return ["ptr", str(epsilon), str(proposal), str(limit), str(reached.steps), str(reached.blocks)]
 
 
 def _write_target(target: Target) -> tuple[str, str]:
@@ -138,8 +157,40 @@ def _write_target(target: Target) -> tuple[str, str]:
 
 def _read_choice(stored: list[Any]) -> Choice:
     lower, upper, whole, picks = stored
-    read = tuple(Pick(_TARGETS[kind](where), Exponential(Fraction(scale))) for kind, where, scale in picks)
-    return Choice(read, lower, upper, whole)
+    return Choice(tuple(_read_pick(*pick) for pick in picks), lower, upper, whole)
+
+
+def _read_pick(kind: str, *figures: str) -> Pick:
+    match kind:
+        case "smooth":
+            epsilon, rate, steps, blocks = figures
+            return Pick(MEDIAN, Smooth(Fraction(epsilon), Fraction(rate), Reached(int(steps), int(blocks))))
+        case "ptr":
+            epsilon, proposal, limit, steps, blocks = figures
+            reached = Reached(int(steps), int(blocks))
+            return Pick(MEDIAN, Proposed(Fraction(epsilon), int(proposal), int(limit), reached))
+        case _:
+            where, scale = figures
+            return Pick(_TARGETS[kind](where), Exponential(Fraction(scale)))
+
+
+def _write_scores(scores: Scores) -> list[Any]:
+    match scores:
+        case Ranking(scale, most, flips, place):
+            return ["ranking", str(scale), most, flips, place]
+        case Drawing(scale, draws, first, alpha, beta, whole):
+            return ["drawing", str(scale), draws, first, str(alpha), str(beta), whole]
+
+
+def _read_scores(stored: list[Any]) -> Scores:
+    kind, scale, *rest = stored
+    if kind == "ranking":
+        most, flips, place = rest
+        return Ranking(Fraction(scale), most, flips, place)
+    if kind == "drawing":
+        draws, first, alpha, beta, whole = rest
+        return Drawing(Fraction(scale), draws, first, Fraction(alpha), Fraction(beta), whole)
+    raise ValueError("scores of an unknown kind")
 
 
 def write_scalar(value: Any) -> bool | list[str] | None:

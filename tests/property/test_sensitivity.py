@@ -93,6 +93,20 @@ def test_units_at_the_far_end_move_cells_by_at_most_the_claim(bench: Bench) -> N
     assert tightest > 0.99 or TRIALS < 200
 
 
+def test_one_unit_changes_one_block_of_each_group_that_it_reaches(bench: Bench) -> None:
+    """Claims are met exactly: a unit that moves a block from one bound to the other uses up all of them."""
+    seen: Counter[str] = Counter()
+    tightest = 0.0
+    for seed in range(SEED, SEED + max(1, TRIALS // 5)):
+        draws = Draws(seed)
+        world = world_of(random_schema(draws, SHAPES[seed % len(SHAPES)]), draws)
+        pair = (far_pair if seed % 2 == 0 else random_pair)(world, draws)
+        found, made = try_statements(world, pair, forms.blocked, seed, 2, bench)
+        seen += found
+        tightest = max((tightest, *(used(compiled, bench) for compiled in made)))
+    assert (seen["answered"] > seen["refused"] and tightest > 0.99) or TRIALS < 200, (seen, tightest)
+
+
 @pytest.mark.parametrize("form", [forms.bounded, forms.picking], ids=["bounds per group", "picks"])
 def test_what_is_worked_out_within_a_unit_moves_cells_by_at_most_the_claim(
     form: Callable[[World, Draws], str], bench: Bench

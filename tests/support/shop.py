@@ -100,6 +100,9 @@ class Silence:
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         return likeliest(penalties)
 
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        return self.choose(penalties, scale)
+
 
 def open_shop(folder: Path, change: str = "") -> tuple[Session, duckdb.DuckDBPyConnection]:
     """A session without noise, and the same rows for the engine to be asked directly; `change` is run on both."""

@@ -48,6 +48,10 @@ class Counting:
         self.calls.append(("choose", len(penalties), scale))
         return likeliest(penalties)
 
+    def flip(self, penalties: np.ndarray, scale: F) -> np.ndarray:
+        self.calls.append(("flip", len(penalties), scale))
+        return likeliest(penalties)
+
 
 def exact(keys: list[tuple[object, ...]], *cells: list[int]) -> Exact:
     return Exact(keys, [np.array(column, np.int64) for column in cells])

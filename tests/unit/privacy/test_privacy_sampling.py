@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy import sampling
-from dpsql.privacy.certify import below_exp, laplace_magnitude, laplace_offset, weighted_place
+from dpsql.privacy.certify import below_exp, laplace_magnitude, laplace_offset, uniform_place, weighted_place
 from dpsql.privacy.sampling import ExactSampler, likeliest
 
 SCALES = [F(3, 10), F(1), F(7, 2), F(1000), F(2**20) + F(1, 7), F(2**30), F(2**40)]
@@ -206,3 +206,52 @@ def test_the_likeliest_place() -> None:
     penalties = np.array([[3, 1, 2], [0, 0, 5], [5, 5, 5], [1, 0, 0]])
     assert likeliest(penalties).tolist() == [1, 0, 1, 1]
     assert likeliest(penalties.astype(object)).tolist() == [1, 0, 1, 1]
+
+
+# --- permute-and-flip ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scale", "reach"), CHOICES, ids=str)
+@pytest.mark.parametrize("places", [1, 2, 50])
+def test_flips_same_bits(scale: F, reach: int, places: int) -> None:
+    rng = random.Random(11)
+    penalties = np.array([[rng.randrange(-reach, reach + 1) for _ in range(places)] for _ in range(60)])
+    bits = replay(12)
+    words = np.frombuffer(bits(8 * 60 * places), "<u8").reshape(60, places)
+    expected = []
+    for head, row, gaps in zip(np.frombuffer(bits(8 * 60), "<u8"), words, gaps_of(penalties), strict=True):
+        passed = [i for i, gap in enumerate(gaps) if below_exp(int(row[i]), 64, gap / scale, os.urandom)]
+        expected.append(passed[int(head) * len(passed) >> 64])
+    for kind in (np.int64, object):
+        assert ExactSampler(replay(12)).flip(penalties.astype(kind), scale).tolist() == expected
+
+
+def test_a_flip_at_the_border_is_decided_by_more_bits() -> None:
+    """Of two places the first is better; the word that holds exp(-gap / scale) is decided by the bits that follow."""
+    gap, scale = 5, F(31, 7)
+    with decimal.localcontext() as context:
+        context.prec = 50
+        border = int((-decimal.Decimal(gap) / (decimal.Decimal(31) / 7)).exp() * 2**64)
+    last = (2**64 - 1).to_bytes(8, "little")  # of those that passed, the last one
+    for word, rest, expected in [(border, b"\x00" * 8, 1), (border, b"\xff" * 8, 0), (border + 1, b"\x00" * 8, 0)]:
+        stream = iter([b"\x00" * 8 + word.to_bytes(8, "little")])
+        asked = iter([rest] * (word == border) + [last])
+        sampler = ExactSampler(lambda n, stream=stream, asked=asked: next(stream, None) or next(asked, b"\x00" * 8))
+        assert sampler.flip(np.array([[0, gap]]), scale).tolist() == [expected]
+
+
+def test_the_best_always_passes() -> None:
+    sampler = ExactSampler(lambda n: b"\xff" * n)
+    assert sampler.flip(np.array([[9, 3, 8], [4, 4, 4]]), F(1)).tolist()[0] == 1
+
+
+def test_a_place_among_several_is_even() -> None:
+    assert [uniform_place(word, 2, 3, lambda n: b"\x00" * n) for word in range(4)] == [0, 0, 1, 2]
+    assert [uniform_place(word, 2, 3, lambda n: b"\xff" * n) for word in range(4)] == [0, 1, 2, 2]
+    assert uniform_place(5, 3, 1, os.urandom) == 0
+
+
+def test_no_flips() -> None:
+    assert ExactSampler().flip(np.zeros((0, 3), np.int64), F(1)).tolist() == []
+    with pytest.raises(ValueError, match="scale"):
+        ExactSampler().flip(np.zeros((1, 3), np.int64), F(0))

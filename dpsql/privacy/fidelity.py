@@ -1,0 +1,104 @@
+"""How far a synthetic table's marginals are from the private ones, as far as noisy values and public scales tell.
+
+A figure is a mean over the cells of a marginal, in units of weight, of |synthetic - private|; it bounds the expected
+error. Let x be the private marginal, m what was measured of it, with noise of mean size e in each cell, m+ the same
+without negative cells, g the synthetic one.
+
+Measured, itself or as a part of a marginal with more axes: x is not negative, so |m+ - x| <= |m - x| in each cell, and
+
+    sum |g - x|  <=  sum |g - m+|  +  cells e        (expected).
+
+Not measured: in some round r lost to s, by the scores d - h (d: distance to the estimate of that round, h: handicap).
+The score of who was chosen is below that of any candidate by t with probability at most exp(-t/b), so, over all pairs
+of a round and a candidate, Q of them, the largest such t is b (ln Q + 1) at most on average. With the estimates p of
+that round,
+
+    sum |g_r - x_r|  <=  sum |g_r - p_r| + h_r - h_s + (sum |m+_s - p_s| + cells_s e) + b (ln Q + 1)    (expected).
+
+(The idea is that of McKenna et al. 2022, AIM.) No marginal is off by more than all weights, twice. Where no round ever
+compared a marginal, nothing is known of it, and there is no figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsql.privacy.looks import Floats, Marginal
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
+from dpsql.privacy.mwem import Measured
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The expected error of a marginal's cells, in units of weight; None where nothing tells it."""
+
+    marginal: Marginal
+    error: float | None
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Round:
+    """Who was chosen, among whom, against which estimates and with which handicaps; and what was measured then."""
+
+    chosen: Measured
+    estimates: Mapping[Marginal, Floats]
+    handicaps: Mapping[Marginal, int]
+
+
+def mean_size(mechanism: Mechanism) -> float:
+    """The mean of |noise| in a cell, from above."""
+    match mechanism:
+        case Laplace():
+            return standard_error(mechanism)  # its mean size is less by a factor of sqrt 2, but not that of sums
+        case Gaussian():
+            return standard_error(mechanism) * math.sqrt(2.0 / math.pi)
+
+
+def figures(
+    synthetic: Mapping[Marginal, Floats],
+    measured: Sequence[tuple[Measured, Mechanism]],
+    rounds: Sequence[Round],
+    size_of_noise: float,
+    scale: float,
+) -> list[Figure]:
+    """One for each marginal of the synthetic table; `size_of_noise` and `scale` are those of the rounds."""
+    slack = scale * (math.log(max(1, sum(len(one.estimates) for one in rounds))) + 1.0)
+    result = []
+    for marginal, found in synthetic.items():
+        most = 2.0 * float(found.sum()) / found.size
+        error = _measured(marginal, found, measured)
+        seen = error is not None
+        if error is None:
+            lost = [one for one in rounds if marginal in one.estimates]
+            error = _lost(marginal, found, lost[-1], size_of_noise, slack) if lost else None
+        result.append(Figure(marginal, None if error is None else min(error, most), seen))
+    return result
+
+
+def _measured(marginal: Marginal, found: Floats, measured: Sequence[tuple[Measured, Mechanism]]) -> float | None:
+    """By the measurement with the least noise in it: which that is, is public."""
+    best, noise = None, math.inf
+    for one, mechanism in measured:
+        if set(marginal) <= set(one.marginal):
+            size = mean_size(mechanism) * math.sqrt(one.noisy.size / found.size)
+            if size < noise:
+                best, noise = one, size
+    if best is None:
+        return None
+    others = tuple(place for place, axis in enumerate(best.marginal) if axis not in marginal)
+    summed = best.noisy.sum(axis=others) if others else best.noisy
+    return float(np.abs(found - np.maximum(summed, 0)).mean()) + noise
+
+
+def _lost(marginal: Marginal, found: Floats, to: Round, size_of_noise: float, slack: float) -> float:
+    chosen = to.chosen
+    winner = np.abs(np.maximum(chosen.noisy, 0) - to.estimates[chosen.marginal]).sum()
+    winner += chosen.noisy.size * size_of_noise
+    handicap = to.handicaps[marginal] - to.handicaps[chosen.marginal]
+    moved = np.abs(found - to.estimates[marginal]).sum()
+    return max(0.0, float(moved + handicap + winner + slack)) / found.size

@@ -1,0 +1,218 @@
+"""Logistic regression by objective perturbation, the form of 2011, for a sum of losses (one row for each unit).
+
+    J(w) = sum of ln(1 + exp(-y_i w.x_i)) + (ridge/2) |w|^2 + b.w,        b with independent Laplace(scale) components.
+
+Privacy, of the exact minimiser. It determines b: b(w) = -(sum of gradients) - ridge w, one to one, so that the density
+of w is that of b(w) times det A(w), A the Hessian. A row that comes or goes
+    moves b(w) by its gradient, below 1 in L2, so below sqrt(d) in L1: the density of b changes by exp(sqrt(d)/scale);
+    changes A by c' x x^T with c' <= c = 1/4, and A >= ridge: det A changes by 1 + c' x^T A^-1 x <= 1 + c/ridge.
+With k units that come, and under change_one k that leave as well (the rows change one after the other), s = k or 2k:
+
+    epsilon_1 = s (sqrt(d)/scale + jacobian),        jacobian >= ln(1 + c/ridge).
+
+For change_one and k = 1 that is Chaudhuri, Monteleoni, Sarwate 2011, Theorem 9, with n Lambda as the ridge:
+2 ln(1 + c/ridge) = ln(1 + 2c/(n Lambda) + c^2/(n Lambda)^2). The form of 2008 forgets the determinant, and is not
+private: its densities differ by exp(2.38) at a claimed 1. Where the ridge leaves nothing to b, it is raised until the
+determinant takes half (their Delta).
+
+Privacy, of what is released (Iyengar et al. 2019, approximate minima perturbation). The b that is drawn is a whole
+multiple of h = scale / 2^30, and the solver stops before the end. Let b be an ideal one, of the same uniform R and
+sign: |b|/h = -t ln R and |K| = floor(t (c - ln R)) (`sampling`), t = 2^30, with t c between 0 and 1. So |b - hK| <= h,
+and with the rounding of hK to a float at most 2h (beyond 2^53 steps it would be more: probability exp(-2^23)). The
+minimiser moves by at most |b - b'| / ridge and the solver stops within tau / ridge: what is rounded lies within
+
+    gamma = (tau + 2 h sqrt(d)) / ridge
+
+of the ideal minimiser w. Think of w as released first, at epsilon_1. Given w, what is rounded is a function of the rows
+alone (w gives b, b gives R and K), and on any two tables within gamma of w, hence within 2 gamma of each other. Laplace
+noise that covers 2 gamma and the rounding to the grid is a second release, at epsilon_2; both together lose
+epsilon_1 + epsilon_2, or (epsilon_1^2 + epsilon_2^2)/2 in rho, and only the second leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from dpsql.exact import Cells
+from dpsql.privacy.accounting import log_at_least
+from dpsql.privacy.certify import decimal
+from dpsql.privacy.design import Design, root_above
+from dpsql.privacy.loss import UNIT, Loss, round_down
+from dpsql.privacy.mechanisms import Laplace, Sensitivity, calibrate_laplace, loss, positive_share, scale_at_least
+from dpsql.privacy.minimiser import TOLERANCE, minimise
+from dpsql.privacy.regression import Fit, check_axes, problem, read_axes, released, write_axes
+from dpsql.privacy.ridge import COUNT_SHARE, Ridge, read_noise, ridge_under_epsilon, write_noise
+from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.tally import Axes, Tally, UnitMass
+
+CURVATURE = Fraction(1, 4)
+"""c: the second derivative of ln(1 + exp(-m)) is at most this."""
+SLOPE_STEPS = 1 << 30
+"""t: steps of b to its scale, where the sampler draws best."""
+STEPS = 1 << 24
+"""Of 1/ridge, on the grid of the coefficients."""
+APPROXIMATION_SHARE = Fraction(1, 20)
+"""Of the loss, for the noise that covers the solver's error; small, as that noise is."""
+MOST_JACOBIAN = Fraction(15, 16)
+"""Of what a row may lose, for the determinant, before the ridge is raised."""
+UNCOUNTED_SHARE = Fraction(1, 10)
+"""Of epsilon_1, for the determinant, where the ridge is not known before the rows are counted."""
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation:
+    """The minimiser of a logistic loss with a random slope, and a little noise.
+
+    What it gives: the noisy weight of all rows (0 where the ridge needs none), then the coefficients in steps.
+    """
+
+    design: Design
+    axes: Axes
+    mass: UnitMass
+    ridge: Ridge
+    jacobian: Fraction
+    scale: Fraction
+    noise: Laplace
+
+    kind = "objective"
+    grids = (Fraction(1),)
+
+    def __post_init__(self) -> None:
+        check_axes(self.design, self.axes, 2)
+        if not self.mass.one_row:
+            raise ValueError("objective perturbation needs one row for each unit")
+        if self.scale <= 0 or log_at_least(1 + CURVATURE / self.ridge.least) > self.jacobian:
+            raise ValueError("the ridge is too small for what its determinant was charged")
+
+    @property
+    def ideal_loss(self) -> Loss:
+        """What the exact minimiser would lose."""
+        epsilon = changes(self.mass) * (root_above(self.design.width) / self.scale + self.jacobian)
+        return Loss(epsilon, epsilon**2 / 2, Fraction(0))
+
+    @property
+    def loss(self) -> Loss:
+        nearly = loss(self.noise, approximation(self.design, self.scale))
+        return self.ridge.loss(self.mass) + self.ideal_loss + nearly
+
+    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+        counted = self.ridge.count(int(tally.weights.sum()), self.mass, sampler)
+        ridge = self.ridge.at(counted, self.mass)
+        draws = sampler.laplace(self.design.width, Fraction(SLOPE_STEPS))
+        slope = np.array([float(Fraction(int(one), SLOPE_STEPS) * self.scale) for one in draws])
+        w = minimise(problem(self.design, self.mass, tally, ridge, slope))
+        noise = sampler.laplace(self.design.width, self.noise.scale)
+        return released(counted, w, ridge * STEPS, noise)
+
+    def fit(self, cells: Cells) -> Fit:
+        """The released model. Its errors are an upper bound: b moves w by b / A, and A is at least the ridge."""
+        ridge = float(self.ridge.at(int(cells[0]), self.mass))
+        unit, error = 1 / (ridge * float(self.design.scale)), 2**0.5 * float(self.scale)
+        return Fit(cells[1:] * (unit / STEPS), np.eye(self.design.width) * (error * unit) ** 2)
+
+    def told(self) -> tuple[str, ...]:
+        error = 2**0.5 * float(self.scale) / float(self.design.scale)
+        return (
+            "logistic regression, noise in its objective (errors of features between -1 and 1, at most)",
+            self.ridge.told(error),
+        )
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "cells": str(self.design.width),
+            "tolerance": str(TOLERANCE),
+            "steps": str(STEPS),
+            "slope_steps": str(SLOPE_STEPS),
+            "least_ridge": str(self.ridge.least),
+            "jacobian": str(self.jacobian),
+            "scale": str(self.scale),
+            "noise": write_noise(self.noise),
+            **self.ridge.record(),
+        }
+
+    def written(self) -> dict[str, Any]:
+        return {
+            "design": self.design.written(),
+            "axes": write_axes(self.axes),
+            "mass": self.mass.written(),
+            "ridge": self.ridge.written(),
+            "jacobian": str(self.jacobian),
+            "scale": str(self.scale),
+            "noise": write_noise(self.noise),
+        }
+
+
+def read_objective(part: dict[str, Any]) -> ObjectivePerturbation:
+    noise = read_noise(part["noise"])
+    if not isinstance(noise, Laplace):
+        raise ValueError("the solver's error is covered by Laplace noise")
+    return ObjectivePerturbation(
+        Design.read(part["design"]),
+        read_axes(part["axes"]),
+        UnitMass.read(part["mass"]),
+        Ridge.read(part["ridge"]),
+        Fraction(part["jacobian"]),
+        Fraction(part["scale"]),
+        noise,
+    )
+
+
+def changes(mass: UnitMass) -> int:
+    """How many rows come or go between neighbors: each unit has one."""
+    return mass.group_size * (2 if mass.change_one else 1)
+
+
+def approximation(design: Design, scale: Fraction) -> Sensitivity:
+    """2 gamma and the rounding to the grid, in steps of the coefficients: between any two tables, given an ideal w."""
+    d, root = design.width, root_above(design.width)
+    far = _up(2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS)
+    return Sensitivity(_up(root * far) + d, (far + _up(root)) ** 2, far + 1)
+
+
+def divide(each: Fraction, ridge: Fraction) -> tuple[Fraction, Fraction]:
+    """Of what one row may lose: the determinant's part, and the ridge, which is raised where nothing else were left."""
+    jacobian = log_at_least(1 + CURVATURE / ridge)
+    # A slope with next to nothing left would be far out, where only the exact solver goes.
+    return (jacobian, ridge) if jacobian <= each * MOST_JACOBIAN else (each / 2, least_ridge(each / 2))
+
+
+def least_ridge(jacobian: Fraction) -> Fraction:
+    """The least ridge, rounded up to a multiple of 2^-20, at which a row changes the determinant by exp(jacobian)."""
+    with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        exact = Fraction(decimal(CURVATURE) / (decimal(jacobian).exp() - 1) * (1 + Decimal("1e-9")))
+    return Fraction(_up(exact * (1 << 20)) + 1, 1 << 20)
+
+
+def objective_under_epsilon(
+    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
+) -> ObjectivePerturbation:
+    """The least noise that is charged at most `epsilon`."""
+    share = Fraction(0) if rows is not None else COUNT_SHARE
+    ridge = ridge_under_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
+    each = positive_share(epsilon * (1 - share) * (1 - APPROXIMATION_SHARE)) / changes(mass)
+    if rows is not None:
+        jacobian, least = divide(each, ridge.at(0, mass))
+    else:
+        jacobian, least = each * UNCOUNTED_SHARE, least_ridge(each * UNCOUNTED_SHARE)
+    ridge = replace(ridge, least=max(ridge.least, least))
+    scale = scale_at_least(root_above(design.width) / positive_share(each - jacobian - Fraction(1, UNIT)))
+    noise = calibrate_laplace(approximation(design, scale), epsilon * (1 - share) * APPROXIMATION_SHARE)
+    return ObjectivePerturbation(design, axes, mass, ridge, jacobian, scale, noise)
+
+
+def objective_under_rho(
+    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
+) -> ObjectivePerturbation:
+    """As good as a pure epsilon with epsilon^2/2 <= rho: the slope's noise has no better bound here."""
+    epsilon = round_down(Fraction(isqrt(int(2 * rho * UNIT * UNIT)), UNIT))
+    return objective_under_epsilon(design, axes, mass, strength, rows, epsilon)
+
+
+def _up(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)

@@ -1,0 +1,122 @@
+"""How strongly a logistic model is held: ridge = strength * rows, where the rows are public or counted with noise.
+
+The loss is a sum over rows, so the ridge grows with their number; and how many there are is private. Either the analyst
+says a number, right or wrong, or a part of the budget is spent on a noisy count, from which the ridge follows. What a
+minimiser's noise costs does not depend on the ridge: noise is given in steps of 1/ridge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpsql.privacy.loss import NO_LOSS, Loss
+from dpsql.privacy.mechanisms import (
+    Gaussian,
+    Laplace,
+    Mechanism,
+    Sensitivity,
+    calibrate_gaussian,
+    calibrate_laplace,
+    loss,
+    scale_of,
+)
+from dpsql.privacy.sampling import Integers, Sampler
+from dpsql.privacy.tally import UnitMass
+
+COUNT_SHARE = Fraction(1, 20)
+"""Of a model's loss, where the rows are counted: the ridge needs no more than their order of magnitude."""
+LEAST_RIDGE = Fraction(1, 64)
+"""In whole rows. Below it a minimiser moves by more than 64 times what a row weighs, and solving gets hard."""
+MOST_ROWS = 1 << 40
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """`strength` for each row, of so many `rows`, or of as many as are counted with the noise of `counting`."""
+
+    strength: Fraction
+    rows: int | None
+    counting: Mechanism | None
+    least: Fraction = LEAST_RIDGE
+
+    def __post_init__(self) -> None:
+        if (self.rows is None) == (self.counting is None):
+            raise ValueError("rows are public, or else they are counted")
+        if self.strength <= 0 or self.least < LEAST_RIDGE or (self.rows is not None and self.rows < 1):
+            raise ValueError("a ridge is positive")
+
+    def count(self, weight: int, mass: UnitMass, sampler: Sampler) -> int:
+        """The noisy weight of all rows; 0 where nobody asks.
+
+        Privacy: the weight of all is one sum, which neighbors move by `mass.moved` at most.
+        """
+        if self.counting is None:
+            return 0
+        return max(-(1 << 62), min(1 << 62, weight)) + int(draw(self.counting, 1, sampler)[0])
+
+    def at(self, counted: int, mass: UnitMass) -> Fraction:
+        """The ridge, in whole rows, from what `count` gave."""
+        rows = Fraction(counted, mass.whole) if self.rows is None else Fraction(self.rows)
+        return max(self.least, self.strength * max(Fraction(1), min(rows, Fraction(MOST_ROWS))))
+
+    def told(self, error: float) -> str:
+        """What EXPLAIN says, of coefficients that err by `error` at a ridge of 1."""
+        if self.rows is None:
+            return f"a noisy count of rows, n, comes first: coefficients err by {error / float(self.strength):.3g} / n"
+        ridge = max(self.least, self.strength * self.rows)
+        return f"coefficients err by {error / float(ridge):.3g}, which does not depend on the rows"
+
+    def loss(self, mass: UnitMass) -> Loss:
+        return NO_LOSS if self.counting is None else loss(self.counting, counted_move(mass))
+
+    def record(self) -> dict[str, Any]:
+        """What is charged for the count; nothing where the rows are public."""
+        return {} if self.counting is None else {"count": write_noise(self.counting)}
+
+    def written(self) -> dict[str, Any]:
+        return {
+            "strength": str(self.strength),
+            "rows": None if self.rows is None else str(self.rows),
+            "counting": None if self.counting is None else write_noise(self.counting),
+            "least": str(self.least),
+        }
+
+    @classmethod
+    def read(cls, part: dict[str, Any]) -> Ridge:
+        rows = None if part["rows"] is None else int(part["rows"])
+        counting = None if part["counting"] is None else read_noise(part["counting"])
+        return cls(Fraction(part["strength"]), rows, counting, Fraction(part["least"]))
+
+
+def counted_move(mass: UnitMass) -> Sensitivity:
+    return Sensitivity(mass.moved, mass.moved**2, mass.moved)
+
+
+def ridge_under_epsilon(strength: Fraction, rows: int | None, mass: UnitMass, epsilon: Fraction) -> Ridge:
+    counting = None if rows is not None else calibrate_laplace(counted_move(mass), epsilon)
+    return Ridge(strength, rows, counting)
+
+
+def ridge_under_rho(strength: Fraction, rows: int | None, mass: UnitMass, rho: Fraction) -> Ridge:
+    counting = None if rows is not None else calibrate_gaussian(counted_move(mass), rho)
+    return Ridge(strength, rows, counting)
+
+
+def draw(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
+    match mechanism:
+        case Laplace(scale):
+            return sampler.laplace(n, scale)
+        case Gaussian(sigma):
+            return sampler.gaussian(n, sigma)
+
+
+def write_noise(mechanism: Mechanism) -> dict[str, str]:
+    return {"kind": "laplace" if isinstance(mechanism, Laplace) else "gaussian", "scale": str(scale_of(mechanism))}
+
+
+def read_noise(part: dict[str, Any]) -> Mechanism:
+    kinds: dict[str, Callable[[Fraction], Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian}
+    return kinds[part["kind"]](Fraction(part["scale"]))

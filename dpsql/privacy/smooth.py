@@ -1,0 +1,223 @@
+"""MEDIAN with noise by its smooth sensitivity, and the local sensitivity that this and `ptr` rest on.
+
+A block holds how many units have their one value in each bin, in ascending order. With n units, sorted places
+x_1 <= ... <= x_n in 0 to H (H + 1 bins), x_i = 0 for i <= 0 and x_i = H for i > n, the median is the lower one,
+
+    f = x_r,    r = floor((n + 1)/2),    and of nobody x_0 = 0.
+
+A step adds one value or takes one away. Neighbors are within m steps in each block: m = k under add_remove and 2k under
+change_one, for groups of k units (a change may also move the value to another group, or out of all of them).
+
+Local sensitivity. Within j steps the median can be pushed up to x at floor((n + 1 + j)/2), by adding H or taking away
+the lowest, and down to x at floor((n + 1 - j)/2). To make it as sensitive as possible within j steps, take away e <= j
+values next to it and use the others for a shift t, |t| <= j - e: m more steps then move it between
+
+    x at floor((n + 1 + t - e)/2)        and    x at floor((n + 1 + t + e + m)/2),     or
+    x at floor((n + 1 + t - e - m)/2)    and    x at floor((n + 1 + t + e)/2).
+
+Each end is furthest out at e = j, t = 0 (a shift outward costs as much as a value taken away, which moves both). So
+the largest local sensitivity within j steps is
+
+    A_j = max(x at floor((n+1+j+m)/2) - x at floor((n+1-j)/2),  x at floor((n+1+j)/2) - x at floor((n+1-j-m)/2)).
+
+Stability: A_j(D) <= A_{j+1}(D') one step away, for the ends lie further out there and one value moves places by one.
+The textbook's A_k = max over t of x_{r+t} - x_{r+t-k-1} (Nissim, Raskhodnikova, Smith 2007) is for changes at a fixed
+n: with n private it is no bound. `tests/property/test_local_sensitivity.py` goes through all small databases.
+
+Smooth sensitivity. S = max over j of w_j A_j with w_j = exp(-rate j) rounded to 50 digits, w_0 = 1. Hence S is at least
+the local sensitivity, and S(D) <= g S(D') for neighbors, g = e^(m rate) (1 + 10^-45), which `rate` leaves room for.
+The maximum with a constant keeps both.
+
+Privacy: f + X in whole steps, X discrete Laplace of scale b = 2S/epsilon, is (epsilon, delta)-DP in its block if
+g <= 1 + epsilon / (2 ln(2/delta)) and delta <= 1/2. Proof, for P on D with (f, b) and Q on D' with (f', b').
+  dilation   From (f, b) to (f, b'), with p_b(x) = tanh(1/2b) e^(-|x|/b). If b <= b', p_b(x)/p_b'(x) is at most
+             tanh(1/2b)/tanh(1/2b') <= b'/b <= g <= e^(epsilon/2), for tanh(u)/u falls and ln(2/delta) >= 1. If b > b',
+             the tanhs only help, and the ratio is at most exp(|x| (1/b' - 1/b)) <= exp(|x| (g - 1)/b). That is at
+             most e^(epsilon/2) where |x| <= y = b epsilon / (2 (g - 1)), and p_b has beyond y the mass
+             2 q^(floor(y)+1)/(1 + q) <= 2 e^(-y/b) <= delta, q = e^(-1/b).
+  shift      From (f, b') to (f', b'): a factor of at most e^(|f - f'|/b') <= e^(epsilon/2), as |f - f'| <= S'.
+So P(T) <= e^(epsilon/2) (f, b')(T) + delta <= e^epsilon Q(T) + delta. This is the admissible noise of the same paper
+with its steps in the other order, which saves a factor e^(epsilon/2) of delta, and e^rate - 1 in the place of rate,
+which makes it hold for every epsilon; nothing in it needs noise that is continuous. What leaves is moved into 0 to H.
+
+In the ledger. An (epsilon, delta)-DP pair is P = (1 - delta) P1 + delta P2, Q = (1 - delta) Q1 + delta Q2 with P1, Q1
+epsilon-DP (Kairouz, Oh, Viswanath 2015, by which every such pair comes from one coin), so D_a(P1 | Q1) <= a epsilon^2/2
+(Bun, Steinke 2016, Prop. 3.3): delta-approximate (epsilon^2/2)-zCDP, in the sense in which losses add up here
+(Whitehouse et al. 2023; Bun, Steinke 2016, Def. 8.1). Never pure. `blocks` of them that neighbors change add up.
+
+S is private: it tells how the values lie. Neither it nor the noise's scale leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.exact import Cells
+from dpsql.privacy.certify import decimal
+from dpsql.privacy.loss import Loss, TooSmall
+from dpsql.privacy.mechanisms import positive_share
+from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE, Integers, Sampler
+
+Values = npt.NDArray[np.int64]
+
+_DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_SHORTER = Context(prec=24, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_DOWN)
+_MOST_UNITS = 1 << 40
+"""In one bin, so that sums and twice of them stay within 64 bits; clipping moves no two counts further apart."""
+_ROOM = 1 - Fraction(1, 1 << 40)
+"""Of the rate: far more than 50 digits take, for rates above 10^-30."""
+_LEAST_RATE = Fraction(1, 10**12)
+_OUTWARD = 1 + Fraction(1, 10**20)
+"""Covers the digits that g - 1 loses, twelve of fifty, times the exponent, below 10^6 for a delta that is charged."""
+_NEAR = 1e-6
+"""Candidates whose float score is this close to the best, relative to its size, are compared exactly."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where neighbors differ: in at most `blocks` blocks, in each by at most `steps` values that come or go."""
+
+    steps: int
+    blocks: int
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.blocks < 1:
+            raise ValueError("neighbors differ by at least one value in one block")
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Noise of scale 2S/epsilon, S falling off by e^-rate for each step away."""
+
+    epsilon: Fraction
+    rate: Fraction
+    reached: Reached
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.rate < _LEAST_RATE:
+            raise ValueError("epsilon and the rate are positive")
+        if smooth_delta(self) > Fraction(1, 2):
+            raise ValueError("the rate is too large: delta would be above 1/2")
+
+    @property
+    def epsilon_in_all(self) -> Fraction:
+        """Of all blocks, by adding up; the delta is that of `loss`."""
+        return self.reached.blocks * self.epsilon
+
+    @property
+    def loss(self) -> Loss:
+        """Privacy: the module's docstring, for values of which neighbors move as `reached` says."""
+        return Loss(None, self.reached.blocks * self.epsilon**2 / 2, self.reached.blocks * smooth_delta(self))
+
+
+def smooth_delta(mechanism: Smooth) -> Fraction:
+    """At least 2 exp(-epsilon / (2 (g - 1))), for one block."""
+    with localcontext(_DIGITS):
+        growth = decimal(mechanism.rate * mechanism.reached.steps / _ROOM).exp() - 1
+        tail = 2 * (decimal(-mechanism.epsilon) / (2 * growth)).exp()
+        return Fraction(tail) * _OUTWARD
+
+
+def calibrate_smooth(epsilon: Fraction, delta: Fraction, reached: Reached, bins: int) -> Smooth:
+    """The least noise of which one block is (epsilon, delta)-DP."""
+    epsilon = positive_share(epsilon)
+    if delta <= 0:
+        raise ValueError("smooth sensitivity needs a delta")
+    delta = min(delta, Fraction(1, 2))
+    with localcontext(_DIGITS):
+        # ln(1 + x)/m, x = epsilon / (2 ln(2/delta)), with some room for rounding; then 24 digits of it.
+        grows = 1 + decimal(epsilon) / (2 * decimal(2 / delta).ln())
+        rate = grows.ln() / reached.steps * (1 - Decimal(10) ** -12)
+    with localcontext(_SHORTER):
+        rate = +rate
+    if Fraction(rate) < _LEAST_RATE or worst_scale(epsilon, bins) > MOST_SCALE:
+        raise TooSmall("the noise asked for is too large")
+    return Smooth(epsilon, Fraction(rate), reached)
+
+
+def worst_scale(epsilon: Fraction, bins: int) -> Fraction:
+    """The noise where one unit can move the median from end to end, in bins."""
+    return max(2 * (bins - 1) / epsilon, LEAST_SCALE)
+
+
+# --- local sensitivity -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The local sensitivity of one block: `largest[i]` is A_j from j = `steps[i]` on, both rising."""
+
+    median: int
+    steps: Values
+    largest: Values
+
+
+def gaps(counts: Cells, steps: int) -> Gaps:
+    """A_j of one block, `counts` in its bins, for all j: where it grows."""
+    upto = np.cumsum(np.clip(counts, 0, _MOST_UNITS).astype(np.int64))
+    n = int(upto[-1])
+    above, below = 2 * (upto + 1) - (n + 1), n - 2 * np.append(upto, 0)
+    starts = np.concatenate(([0], above, above - steps, below, below - steps))
+    starts = np.unique(starts[starts >= 0])
+
+    def at(twice: Values) -> Values:
+        """The places of x at floor(twice / 2)."""
+        found: Values = np.searchsorted(upto, np.maximum(twice // 2, 0))
+        return np.where(twice // 2 <= 0, 0, np.minimum(found, len(upto) - 1))
+
+    upward = at(n + 1 + starts + steps) - at(n + 1 - starts)
+    downward = at(n + 1 + starts) - at(n + 1 - starts - steps)
+    return Gaps(int(at(np.array([n + 1]))[0]), starts, np.maximum(upward, downward))
+
+
+def smooth_sensitivity(found: Gaps, rate: Fraction, least: Fraction) -> Fraction:
+    """S, or `least` where that is larger.
+
+    Privacy: floats only leave out what is smaller for certain: they err by less than 10^-12 of a score's two parts.
+    Between two steps of `Gaps` A_j stays and w_j, correctly rounded, never grows: the maximum is at one of them.
+    """
+    wide = found.largest > 0
+    starts, largest = found.steps[wide], found.largest[wide]
+    if not len(starts):
+        return least
+    falls = starts * float(rate)
+    scores = np.log(largest) - falls
+    best = scores.max()
+    near = scores >= best - _NEAR * (1 + falls[scores.argmax()])
+    result = least
+    for start, gap, score in zip(starts[near].tolist(), largest[near].tolist(), scores[near].tolist(), strict=True):
+        if score > math.log(least) - 1:
+            with localcontext(_DIGITS):
+                result = max(result, Fraction(decimal(-rate * start).exp()) * gap)
+    return result
+
+
+def noisy_medians(mechanism: Smooth, counts: Cells, sampler: Sampler) -> Integers:
+    """A place in each block; `counts` has one row for each block and one column for each bin.
+
+    Privacy: `Smooth.loss`.
+    """
+    most = counts.shape[1] - 1
+    least = LEAST_SCALE * mechanism.epsilon / 2
+    answers = np.empty(len(counts), np.int64)
+    for block, row in enumerate(counts):
+        found = gaps(row, mechanism.reached.steps)
+        scale = 2 * smooth_sensitivity(found, mechanism.rate, least) / mechanism.epsilon
+        answers[block] = found.median + int(sampler.laplace(1, scale)[0])
+    return np.clip(answers, 0, most)
+
+
+def units_for(mechanism: Smooth, part: Fraction) -> int:
+    """How many units a block has at least, wherever their values lie, if 95 % of noise is within `part` of the range.
+
+    Taking all n away leaves a median that one value moves from end to end: S >= e^(-rate n) H.
+    """
+    needed = part * mechanism.epsilon / 2
+    with localcontext(_DIGITS):
+        return max(1, math.ceil((Decimal(20).ln() / decimal(needed)).ln() / decimal(mechanism.rate)))

@@ -1,0 +1,71 @@
+"""Whether a model is there tells nothing of the rows: the minimiser is found for all of them, with any slope."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from dpsql.privacy.decimals import ExactProblem
+from dpsql.privacy.design import Design, Scale, root_above
+from dpsql.privacy.minimiser import TOLERANCE, minimise
+from dpsql.privacy.objective import APPROXIMATION_SHARE, changes, objective_under_epsilon
+from dpsql.privacy.regression import output_under_epsilon, problem
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.privacy.tally import Axes, Tally, UnitMass
+
+FAR = 65_536
+
+
+def _tally(rows: dict[tuple[int, int], int]) -> Tally:
+    keys = sorted(rows)
+    return Tally(np.array(keys, np.int64).reshape(-1, 2), np.array([rows[key] for key in keys], np.int64))
+
+
+@pytest.mark.parametrize("last", [2_729_789, 2_729_790, 2**39])
+def test_output_perturbation_fails_on_no_rows(last: int) -> None:
+    """Labels that a hair's breadth divides, under a ridge for one row: one more row once decided whether there was an
+    answer, without any noise."""
+    one = UnitMass(1, 1, True, 1, False)
+    study = output_under_epsilon(Design((Scale(FAR),)), Axes((0, 0), (2, FAR)), one, F(1, 1000), 1, F(1, 10000))
+    rows = _tally({(1, 17_030): 212_825, (0, 16_963): last, (0, 0): 1_731_864})
+    posed = problem(study.design, one, rows, study.ridge.at(0, one), np.zeros(2))
+    w = minimise(posed)
+    assert len(study.perform(rows, ExactSampler())[0]) == 3
+    assert exact_gradient(posed.exact, w) <= TOLERANCE**2
+
+
+@pytest.mark.parametrize("rows", [{}, {(1, 4): 1}, {(1, 4): 1_000_000}])
+def test_objective_perturbation_fails_on_no_slope(rows: dict[tuple[int, int], int]) -> None:
+    """A ridge at which the determinant takes nearly all that a row may lose: the slope is far out."""
+    one = UnitMass(1, 1, True, 1, False)
+    strength = F("0.1576581176449915733040857")
+    study = objective_under_epsilon(Design((Scale(5),)), Axes((0, 0), (2, 5)), one, strength, 1, F(1))
+    assert study.loss.epsilon is not None and study.loss.epsilon <= 1
+    assert study.scale <= 16 * root_above(2) * changes(one) / (1 - APPROXIMATION_SHARE) + 1
+    for _ in range(50):
+        study.perform(_tally(rows), ExactSampler())
+
+
+def test_what_floats_cannot_certify_is_solved_exactly() -> None:
+    one = UnitMass(1, 1, True, 1, False)
+    design = Design((Scale(9),))
+    rows = _tally({(1, 8): 2**45, (0, 0): 2**45 + 1, (1, 3): 7})
+    posed = problem(design, one, rows, F(1, 64), np.array([1e12, -3e11]))
+    assert exact_gradient(posed.exact, minimise(posed)) <= TOLERANCE**2
+
+
+def exact_gradient(posed: ExactProblem, w: list[F]) -> F:
+    """The square of the gradient's length, worked out once more: by fractions, and 60 digits of the logistic."""
+    with localcontext(Context(prec=120)):
+        total = [posed.ridge * one + pull for one, pull in zip(w, posed.slope, strict=True)]
+        rows = zip(posed.numerators().tolist(), posed.labels.tolist(), posed.weights.tolist(), strict=True)
+        for numerators, label, weight in rows:
+            x = [F(one) / posed.divisor * (1 if label else -1) for one in numerators]
+            m = sum((a * b for a, b in zip(x, w, strict=True)), F(0))
+            margin = Decimal(m.numerator) / Decimal(m.denominator)
+            share = F(0) if margin > 10**5 else F(1) if margin < -(10**5) else F(1 / (1 + margin.exp()))
+            total = [one - F(weight, posed.whole) * share * part for one, part in zip(total, x, strict=True)]
+        return sum((one * one for one in total), F(0))

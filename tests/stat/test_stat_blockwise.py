@@ -1,0 +1,82 @@
+"""Draws of BLOCKWISE on two neighbors differ by no more than its epsilon; broken forms of it are found out.
+
+Each form is run on both databases and its noise drawn many times. What an adversary can tell is bounded from below by
+exact binomial intervals on the event "above the threshold"; all conclusions together are wrong with at most 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dpsql.engines.scratch import ScratchEngine
+from dpsql.privacy.mechanisms import Laplace
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.verify.intervals import share_at_least, share_at_most
+from tests.support.blocks import Row, cells, compiled, fill, world
+
+pytestmark = pytest.mark.stat
+
+DRAWS, MISS, EPSILON = 100_000, 1e-8, 1
+SQL = "SELECT BLOCKWISE(max(x), 0, 100, blocks => 20) AS b FROM events"
+
+CROWD: tuple[Row, ...] = tuple((20 + i, "a", 0.0) for i in range(400))
+HEAVY: tuple[Row, ...] = tuple((7, "a", 100.0 - i / 8) for i in range(300))
+ALONE: tuple[Row, ...] = ((7, "a", 100.0),)
+
+
+def loss_seen(sql: str, rows: tuple[Row, ...], fewer: tuple[Row, ...], change: Callable[[int, int], float]) -> float:
+    """At least the epsilon that tells the two apart, by the best of some thresholds."""
+    engine, made = ScratchEngine(1), world()
+    (step,) = compiled(SQL, made, EPSILON).steps
+    mechanism = step.calibrated.bundles[0].mechanism
+    assert isinstance(mechanism, Laplace)
+    drawn = []
+    for database in (rows, fewer):
+        fill(engine, made, database)
+        (cell,) = cells(engine, sql or step.sql, 0).values()
+        blocks = engine.ask("SELECT count(DISTINCT hash(uid, 'blocks') % 20) FROM events")[0][0]
+        drawn.append(change(cell, int(blocks)) + ExactSampler().laplace(DRAWS, mechanism.scale))
+    engine.close()
+    found = 0.0
+    for threshold in np.quantile(np.concatenate(drawn), (0.25, 0.5, 0.75)):
+        for sign in (1, -1):
+            high, low = (int(np.sum(sign * part > sign * threshold)) for part in drawn)
+            p, q = share_at_least(high, DRAWS, MISS), share_at_most(low, DRAWS, MISS)
+            found = max(found, math.log(p / q) if p > 0 else 0.0)
+            p, q = share_at_least(low, DRAWS, MISS), share_at_most(high, DRAWS, MISS)
+            found = max(found, math.log(p / q) if p > 0 else 0.0)
+    return found
+
+
+def as_it_is(cell: int, blocks: int) -> float:
+    return cell
+
+
+def by_blocks_with_rows(cell: int, blocks: int) -> float:
+    """The mean over the blocks that have rows, in the units of a sum over twenty."""
+    return cell * 20 / max(1, blocks)
+
+
+NEIGHBORS = [((*HEAVY, *CROWD), CROWD), (ALONE, ())]
+
+
+@pytest.mark.parametrize(("rows", "fewer"), NEIGHBORS, ids=["a heavy unit", "a unit alone"])
+def test_no_more_than_epsilon_is_seen(rows: tuple[Row, ...], fewer: tuple[Row, ...]) -> None:
+    seen = loss_seen("", rows, fewer, as_it_is)
+    assert seen <= EPSILON
+    assert seen > 0.4  # the test has the power to see nearly all of it
+
+
+def test_a_divisor_that_counts_the_blocks_with_rows_is_found_out() -> None:
+    assert loss_seen("", ALONE, (), by_blocks_with_rows) > EPSILON
+
+
+def test_blocks_of_rows_in_the_place_of_units_are_found_out() -> None:
+    (step,) = compiled(SQL, world(), EPSILON).steps
+    by_row = step.sql.replace("hash(_uid, 'blocks')", "hash(_uid, \"x1\", 'blocks')")
+    assert by_row != step.sql
+    assert loss_seen(by_row, (*HEAVY, *CROWD), CROWD, as_it_is) > EPSILON

@@ -1,0 +1,57 @@
+"""A study that is as small as can be: noisy counts of the first column's codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpsql.calibrate import Share
+from dpsql.exact import Cells
+from dpsql.plan.stages import Axis
+from dpsql.privacy.loss import Loss
+from dpsql.privacy.mechanisms import Laplace, Sensitivity, loss, scale_at_least
+from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.tally import Axes, Tally, UnitMass
+
+
+@dataclass(frozen=True)
+class Counts:
+    axes: Axes
+    mass: UnitMass
+    scale: Fraction
+    kind: str = "counts"
+
+    @property
+    def grids(self) -> tuple[Fraction, ...]:
+        return (Fraction(1), Fraction(1, self.mass.whole))
+
+    @property
+    def loss(self) -> Loss:
+        return loss(Laplace(self.scale), Sensitivity(self.mass.l1, self.mass.l2_squared, self.mass.moved))
+
+    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+        size = self.axes.sizes[0]
+        counts = np.bincount(tally.codes[:, 0], tally.weights, minlength=size).astype(np.int64)
+        return np.arange(size), counts + sampler.laplace(size, self.scale)
+
+    def told(self) -> tuple[str, ...]:
+        return ("counts of the first column",)
+
+    def record(self) -> dict[str, Any]:
+        return {"scale": str(self.scale)}
+
+    def written(self) -> dict[str, Any]:
+        return {"lowers": list(self.axes.lowers), "sizes": list(self.axes.sizes), "mass": self.mass.written(),
+                "scale": str(self.scale)}  # fmt: skip
+
+
+def read_counts(part: dict[str, Any]) -> Counts:
+    axes = Axes(tuple(part["lowers"]), tuple(part["sizes"]))
+    return Counts(axes, UnitMass.read(part["mass"]), Fraction(part["scale"]))
+
+
+def counts(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Counts:
+    return Counts(ranges, mass, scale_at_least(mass.l1 / share.epsilon))

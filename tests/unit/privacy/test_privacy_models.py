@@ -1,0 +1,253 @@
+"""Models as mechanisms: known answers, what is charged, what is read back; fits without noise are the usual ones."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
+
+from dpsql.ledger.check_mass import read_mass
+from dpsql.ledger.check_models import lost_by_moments, lost_by_objective, lost_by_output
+from dpsql.ledger.checker import EXCESS
+from dpsql.privacy.decimals import ExactProblem
+from dpsql.privacy.design import Categories, Design, Scale, root_above
+from dpsql.privacy.mechanisms import Gaussian, Laplace
+from dpsql.privacy.minimiser import TOLERANCE, Problem, is_certified
+from dpsql.privacy.moments import Moments, moments_under_epsilon, moments_under_rho, read_moments
+from dpsql.privacy.objective import (
+    ObjectivePerturbation,
+    divide,
+    objective_under_epsilon,
+    objective_under_rho,
+    read_objective,
+)
+from dpsql.privacy.regression import (
+    OutputPerturbation,
+    minimiser_move,
+    output_under_epsilon,
+    output_under_rho,
+    read_output,
+)
+from dpsql.privacy.ridge import Ridge
+from dpsql.privacy.sampling import ExactSampler
+from dpsql.privacy.tally import Axes, UnitMass
+
+ROW = UnitMass(1, 1, True, 1, False)
+CHANGED = UnitMass(1, 1, True, 1, True)
+WEIGHED = UnitMass(10 << 16, 1 << 16, False, 2, True)
+
+
+def studies(mass: UnitMass) -> list[Any]:
+    found: list[Any] = [
+        output_under_epsilon(DESIGN, AXES, mass, F(1, 100), None, F(1)),
+        output_under_epsilon(DESIGN, AXES, mass, F(1, 100), 1000, F(1)),
+        output_under_rho(DESIGN, AXES, mass, F(1, 100), None, F(1, 50)),
+        moments_under_epsilon(DESIGN, LINEAR_AXES, mass, F(0), F(1)),
+        moments_under_rho(DESIGN, LINEAR_AXES, mass, F(1, 7), F(1, 50)),
+    ]
+    if mass.one_row:
+        found.append(objective_under_epsilon(DESIGN, AXES, mass, F(1, 100), None, F(1)))
+        found.append(objective_under_epsilon(DESIGN, AXES, mass, F(1, 100), 1000, F(1)))
+        found.append(objective_under_epsilon(DESIGN, AXES, mass, F(1, 100), 10, F(1, 10)))
+        found.append(objective_under_rho(DESIGN, AXES, mass, F(1, 100), 1000, F(1, 50)))
+    return found
+
+
+ALL = [study for mass in (ROW, CHANGED, WEIGHED) for study in studies(mass)]
+READERS = {"output": read_output, "objective": read_objective, "moments": read_moments}
+CHECKS = {"output": lost_by_output, "objective": lost_by_objective, "moments": lost_by_moments}
+
+
+# --- known answers ---------------------------------------------------------------------------------------------------
+
+
+def test_output_perturbation_has_the_textbooks_scale() -> None:
+    """n = 1000, lambda = .01, epsilon = 1, rows changed: 2/(n lambda epsilon) = .2."""
+    study = output_under_epsilon(DESIGN, AXES, CHANGED, F(1, 100), 1000, F(1))
+    assert DESIGN.width == 5
+    ridge = study.ridge.at(0, CHANGED)
+    far = (minimiser_move(DESIGN, CHANGED, study.steps).linf - 1) / (study.steps * ridge)
+    assert float(far) == pytest.approx(0.2 + 2 * float(TOLERANCE) / 10, abs=1e-6)
+    # The textbook's noise has a mean length of 5 * .2 = 1. Laplace in each component is larger by sqrt 2, and a little
+    # for the solver.
+    assert isinstance(study.noise, Laplace)
+    expected = float(study.noise.scale / (study.steps * ridge)) * 2**0.5 * 5**0.5
+    assert expected == pytest.approx(2**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "left", "raised"), [(F(1), 0.950615, 0.0), (F(1, 100), 0.005, 0.0898751)], ids=["1", "0.01"]
+)
+def test_objective_perturbation_has_the_textbooks_correction(epsilon: F, left: float, raised: float) -> None:
+    """n = 1000, Lambda = .01, rows changed: epsilon' and Delta of Chaudhuri, Monteleoni and Sarwate 2011."""
+    jacobian, ridge = divide(epsilon / 2, F(10))
+    assert float(epsilon - 2 * jacobian) == pytest.approx(left, abs=1e-6)
+    assert float(ridge) / 1000 - 0.01 == pytest.approx(raised, abs=1e-7)
+
+
+# --- what is charged -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
+def test_the_checker_finds_what_is_charged(study: Any) -> None:
+    lost = CHECKS[study.kind](study.record(), read_mass(study.mass.written()))
+    charged = study.loss
+    for paid, found in ((charged.epsilon, lost[0]), (charged.rho, lost[1]), (charged.delta, lost[2])):
+        assert (paid is None) == (found is None)
+        if paid is not None and found is not None:
+            assert found <= paid <= EXCESS * found
+
+
+def test_the_checker_charges_for_what_the_solver_leaves() -> None:
+    """With half a row on each side, a minimiser moves twice as far; with twice the tolerance, the noise covers less."""
+    output = output_under_epsilon(DESIGN, AXES, ROW, F(1, 100), 1000, F(1))
+    left = lost_by_output({**output.record(), "tolerance": "1/2"}, read_mass(ROW.written()))[0]
+    assert left is not None and float(left) == pytest.approx(2, rel=1e-2)
+    objective = objective_under_epsilon(DESIGN, AXES, ROW, F(1, 100), 1000, F(1))
+    record, mass = objective.record(), read_mass(ROW.written())
+    twice = {**record, "tolerance": str(2 * TOLERANCE)}
+    little, more = (lost_by_objective(one, mass)[0] for one in (record, twice))
+    assert little is not None and more is not None and float(more - little) == pytest.approx(0.05, rel=1e-2)
+
+
+def test_a_gradient_of_nothing_is_no_certificate_where_floats_are_too_coarse() -> None:
+    w = np.zeros(1)
+    for rows, sure in ((2.0**20, True), (2.0**52, False)):
+        ones = np.ones((2, 1), np.int64)
+        exact = ExactProblem(lambda ones=ones: ones, F(1), np.array([0, 1]), np.full(2, int(rows)), 1, F(1), (F(0),))
+        posed = Problem(np.ones((2, 1)), np.array([-1.0, 1.0]), np.full(2, rows), 1.0, np.zeros(1), exact)
+        assert not posed.gradient(w).any() and is_certified(posed, w, posed.gradient(w), TOLERANCE) == sure
+
+
+@pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
+def test_a_study_is_read_as_it_was_written(study: Any) -> None:
+    assert READERS[study.kind](json.loads(json.dumps(study.written()))) == study
+
+
+def test_what_was_asked_is_what_is_charged() -> None:
+    for mass in (ROW, CHANGED, WEIGHED):
+        for study in studies(mass):
+            if isinstance(study, OutputPerturbation | Moments) and study.loss.epsilon is None:
+                assert F(49, 2500) < study.loss.rho <= F(1, 50)
+            elif isinstance(study, OutputPerturbation | Moments):
+                assert F(99, 100) < study.loss.epsilon <= 1
+    pure = objective_under_rho(DESIGN, AXES, ROW, F(1, 100), 1000, F(1, 50)).loss
+    assert pure.epsilon is not None and F(17, 1000) < pure.rho <= F(1, 50)
+    small = objective_under_epsilon(DESIGN, AXES, ROW, F(1, 100), 1000, F(1)).loss
+    assert small.epsilon is not None and F(99, 100) < small.epsilon <= 1
+
+
+def test_records_that_say_less_than_they_lose_are_not_read() -> None:
+    study = objective_under_epsilon(DESIGN, AXES, ROW, F(1, 100), 1000, F(1))
+    mass = read_mass(ROW.written())
+    for change in ({"jacobian": "1/1000"}, {"least_ridge": "1/2"}, {"more": "1"}, {"scale": "0"}):
+        with pytest.raises(ValueError):
+            lost_by_objective({**study.record(), **change}, mass)
+    with pytest.raises(ValueError):
+        lost_by_objective(study.record(), read_mass(WEIGHED.written()))
+    with pytest.raises(ValueError):
+        lost_by_output({**ALL[0].record(), "noise": {"kind": "uniform", "scale": "1"}}, mass)
+    with pytest.raises(ValueError):
+        lost_by_moments({"parts": "3", "squares": "4", "unit": "1", "noise": {"kind": "laplace", "scale": "1"}}, mass)
+
+
+def test_objective_perturbation_of_units_with_many_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="one row"):
+        objective_under_epsilon(DESIGN, AXES, WEIGHED, F(1, 100), 1000, F(1))
+
+
+def test_a_determinant_that_was_not_charged_is_refused() -> None:
+    study = objective_under_epsilon(DESIGN, AXES, ROW, F(1, 100), 1000, F(1))
+    with pytest.raises(ValueError, match="determinant"):
+        replace(study, ridge=replace(study.ridge, least=F(1)))
+
+
+def test_rows_are_public_or_counted() -> None:
+    with pytest.raises(ValueError):
+        Ridge(F(1), None, None)
+    with pytest.raises(ValueError):
+        Ridge(F(1), 10, Laplace(F(1)))
+    ridge = Ridge(F(1, 100), None, Gaussian(F(1)))
+    assert ridge.at(-50, ROW) == F(1, 64) and ridge.at(10**6, ROW) == 10**4
+    assert ridge.at(1000 << 16, WEIGHED) == 10
+
+
+# --- fits ------------------------------------------------------------------------------------------------------------
+
+
+def test_features_are_in_the_unit_ball() -> None:
+    codes = np.array([[a, b] for a in range(5) for b in range(3)])
+    assert DESIGN.numerators(codes)[:, 1].tolist()[::3] == [-(1 << 15), -(1 << 14), 0, 1 << 14, 1 << 15]
+    assert np.linalg.norm(DESIGN.vectors(codes), axis=1).max() <= 1 + 1e-12
+    assert root_above(4) == 2 and root_above(3) ** 2 > 3
+    assert Design((Scale(1),)).numerators(np.array([[0]])).tolist() == [[1 << 15, 0]]
+    with pytest.raises(ValueError):
+        Design(())
+    with pytest.raises(ValueError):
+        output_under_epsilon(Design((Categories(2),)), AXES, ROW, F(1), 1, F(1))
+
+
+def rows_of(n: int) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    codes = np.stack([rng.integers(0, 5, n), rng.integers(0, 3, n)], axis=1)
+    z = DESIGN.numerators(codes) / (1 << 15)
+    chance = 1 / (1 + np.exp(-(z @ np.array([0.2, 1.5, 1.0, 0.0, -1.0]))))
+    return np.concatenate([(rng.random(n) < chance)[:, None].astype(np.int64), codes], axis=1)
+
+
+@pytest.mark.parametrize("make", [output_under_epsilon, objective_under_epsilon])
+def test_without_noise_a_logistic_model_is_the_usual_one(make: Any) -> None:
+    codes = rows_of(500)
+    study: OutputPerturbation | ObjectivePerturbation = make(DESIGN, AXES, ROW, F(1, 100), 500, F(1))
+    counts: dict[tuple[int, ...], int] = {}
+    for row in codes.tolist():
+        counts[tuple(row)] = counts.get(tuple(row), 0) + 1
+    (cells,) = study.perform(tally(counts), Silent())
+    x, y = DESIGN.vectors(codes[:, 1:]), 2 * codes[:, 0] - 1
+    ridge = float(study.ridge.at(0, ROW))
+    best = minimize(lambda w: np.logaddexp(0, -y * (x @ w)).sum() + ridge / 2 * w @ w, np.zeros(5), tol=1e-12)
+    assert study.fit(cells).coefficients * float(DESIGN.scale) == pytest.approx(best.x, abs=1e-3)
+    assert (study.fit(cells).errors > 0).all()
+
+
+def test_without_noise_a_linear_model_is_least_squares() -> None:
+    rng = np.random.default_rng(4)
+    codes = rows_of(2000)
+    codes[:, 0] = np.clip(codes[:, 1] + codes[:, 2] + rng.integers(0, 2, 2000), 0, 8)
+    study = moments_under_epsilon(DESIGN, LINEAR_AXES, ROW, F(0), F(1000))
+    (cells,) = study.perform(LINEAR_AXES.tally((*codes.T.astype(np.int64), np.ones(2000, np.int64))), Silent())
+    fit = study.fit(cells)
+    z, v = DESIGN.numerators(codes[:, 1:]) / (1 << 15), codes[:, 0] / 4 - 1
+    ours = z @ fit.coefficients
+    best = z @ np.linalg.lstsq(z, v, rcond=None)[0]
+    assert ours == pytest.approx(best, abs=0.01)
+
+
+def test_errors_of_a_linear_model_are_those_of_its_noise() -> None:
+    """Many noisy releases of the same rows scatter as their standard errors say."""
+    rng = np.random.default_rng(6)
+    design, axes = Design((Scale(11), Scale(7))), Axes((0, 0, 0), (21, 11, 7))
+    codes = np.stack([rng.integers(0, 11, 4000), rng.integers(0, 7, 4000)], axis=1)
+    label = np.clip(codes[:, 0] + codes[:, 1] + rng.integers(0, 3, 4000), 0, 20)
+    rows = axes.tally((label.astype(np.int64), *codes.T.astype(np.int64), np.ones(4000, np.int64)))
+    study, sampler = moments_under_epsilon(design, axes, ROW, F(0), F(1, 4)), ExactSampler()
+    fits = [study.fit(study.perform(rows, sampler)[0]) for _ in range(400)]
+    spread = np.std([fit.coefficients for fit in fits], axis=0)
+    told = np.sqrt(np.mean([fit.errors**2 for fit in fits], axis=0))
+    noiseless = study.fit(study.perform(rows, Silent())[0]).errors
+    assert (spread < 1.2 * told).all() and (told < 2.0 * spread).all() and (noiseless > 0).all()
+
+
+def test_models_are_close_where_the_budget_is_large() -> None:
+    codes = rows_of(20_000)
+    counts = AXES.tally((*codes.T, np.ones(len(codes), np.int64)))
+    study = objective_under_epsilon(DESIGN, AXES, ROW, F(1, 1000), 20_000, F(10))
+    quiet, noisy = study.fit(study.perform(counts, Silent())[0]), study.fit(study.perform(counts, ExactSampler())[0])
+    assert (
+        np.abs(quiet.coefficients - noisy.coefficients).max()
+        < 8 * study.fit(study.perform(counts, Silent())[0]).errors.max()
+    )
