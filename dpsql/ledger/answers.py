@@ -1,8 +1,8 @@
 """The store of releases: who has paid for which, and the one body of each. Law: a charge buys one release.
 
 `paid` is charged; `bound` has the values of its holes; `stored` has its body, and only what was read back from
-here is delivered; `void` is of an older
-data version, past its owner's retention.
+here is delivered; `void` is of an older data version, past its owner's retention, or an interactive mechanism's, of
+which only the process that began it can ask (`transcripts`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime, h
         return own
     _require_readable(db, asked.version)
     equal = [f for f in _of_plan(db, asked, hidden) if (f.loss, f.errors) == (asked.loss, asked.errors)]
-    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or _insert(db, asked, now)
+    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or insert(db, asked, now)
 
 
 def _serves(found: Found, asked: Asked) -> bool:
@@ -99,13 +99,14 @@ def _read_found(row: Row, hidden: Hidden) -> Found:
     return Found(id, read_loss(epsilon, rho, delta), read_errors(errors), stored, mechanisms)
 
 
-def _insert(db: Transaction, asked: Asked, now: datetime) -> Found:
+def insert(db: Transaction, asked: Asked, now: datetime) -> Found:
+    """Privacy: what is asked once is void from the start, so that nobody is served by it, or redeems it."""
     mechanisms = one_spelling(json.loads(asked.mechanisms))
     ((id,),) = db.rows(
-        "INSERT INTO release (plan, version, epsilon, rho, delta, mechanisms, errors, rows_of, shape, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        "INSERT INTO release (plan, version, epsilon, rho, delta, mechanisms, errors, rows_of, shape, at, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         *(asked.plan, asked.version, *figures(asked.loss), mechanisms, _errors_json(asked.errors)),
-        *(asked.rows, asked.shape, now.isoformat()),
+        *(asked.rows, asked.shape, now.isoformat(), "void" if asked.once else "paid"),
     )
     return Found(id, asked.loss, asked.errors, stored=False, mechanisms=mechanisms)
 

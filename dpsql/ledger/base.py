@@ -32,6 +32,8 @@ __all__ = [
     "Finding",
     "Kind",
     "Ledger",
+    "Made",
+    "Objects",
     "OwnRelease",
     "Quote",
     "Receipt",
@@ -75,6 +77,7 @@ class Asked:
     `plan` is a hash of the canonical plan with its bounds and caps, without epsilon; `errors` is the
     noise of each bundle in the units of its values, smaller is better, of one length for one plan. `mechanisms` is the
     text from which the loss can be worked out again. `rows` and `shape` tell what else could be derived from it.
+    An interactive mechanism is asked `once`: each asking is a charge of its own, and is never redeemed.
     """
 
     plan: str
@@ -85,6 +88,7 @@ class Asked:
     mechanisms: str = "[]"
     rows: str = ""
     shape: str = ""
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,36 @@ class Running:
         return self.ended is not None or self.left <= 0 or self.elapsed < 0
 
 
+@dataclass(frozen=True)
+class Made:
+    """What an account made of a release that it paid for: a synthetic table or a model.
+
+    `definition` is JSON of whoever made it: how the release is read, and the statement that asked for it.
+    """
+
+    kind: str
+    name: str
+    release: int
+    definition: str
+    at: datetime
+
+
+class Objects(Protocol):
+    """What accounts made, by name. The names of one account differ, whatever their case and kind."""
+
+    def of(self, account: str) -> tuple[Made, ...]:
+        """By name."""
+        ...
+
+    def keep(self, account: str, made: Made, *, instead: bool = False) -> None:
+        """Give a release its name; `instead` of what had it, if that is of the same kind."""
+        ...
+
+    def drop(self, account: str, kind: str, name: str) -> bool:
+        """Whether there was one."""
+        ...
+
+
 class Ledger(Protocol):
     """The durable record of charges and releases, shared by threads and processes."""
 
@@ -303,6 +337,10 @@ class Ledger(Protocol):
 
     def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes: ...
 
+    def tell(self, release: int, number: int, body: bytes) -> bytes: ...
+
+    def told(self, release: int, number: int) -> bytes | None: ...
+
     def failed(self, account: Account, release: int) -> None: ...
 
     def failures_of(self, account: Account, *, parent: bool = False) -> Failures: ...
@@ -332,5 +370,8 @@ class Ledger(Protocol):
     ) -> int: ...
 
     def current_version(self) -> Version | None: ...
+
+    @property
+    def objects(self) -> Objects: ...
 
     def close(self) -> None: ...

@@ -6,12 +6,12 @@ Law: what is charged is durable before `purchase` returns, and what is delivered
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 
 from dpsql.errors import BudgetExceeded, IntegrityError, InternalError
 from dpsql.ledger import answers, chain, failures, leases, listing, matching, versions
@@ -44,7 +44,10 @@ from dpsql.ledger.budget import (
     require_unexpired,
 )
 from dpsql.ledger.database import Database, Transaction, one
+from dpsql.ledger.objects import ObjectBooks
 from dpsql.ledger.terms import Bookkeeper
+from dpsql.ledger.transactions import Transactions
+from dpsql.ledger.transcripts import Transcripts
 from dpsql.ledger.verify import verify
 from dpsql.privacy.filters import admit, cost_of
 from dpsql.privacy.loss import total
@@ -57,7 +60,7 @@ without a limit, each new account would buy three more bits of "which query fail
 
 
 @dataclass(frozen=True)
-class Books:
+class Books(Transcripts):
     """See `base.Ledger`; `dataset` is above every other account, `others` are those of the schema, by name."""
 
     database: Database
@@ -68,7 +71,6 @@ class Books:
     dataset_failures: int = FAILURES * ACCOUNTS_WORTH
     entropy: Callable[[int], bytes] = os.urandom
     grid: int = 0  # microseconds: the owner's min_latency
-    _reading: threading.local = field(default_factory=threading.local, repr=False, compare=False)
     _balances: dict[str, tuple[Hashable, Balance]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -79,26 +81,18 @@ class Books:
     def identity(self) -> Hashable:
         return self.database.identity
 
-    # --- transactions ------------------------------------------------------------------------------------------------
+    @cached_property
+    def _opened(self) -> Transactions:
+        return Transactions(self.database)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """What this thread reads within is one snapshot, in one transaction. Nothing can be written meanwhile."""
-        with self.database.read() as db:
-            self._reading.db = db
-            try:
-                yield
-            finally:
-                self._reading.db = None
+    def reading(self) -> AbstractContextManager[None]:
+        return self._opened.reading()
 
     def _read(self) -> AbstractContextManager[Transaction]:
-        db: Transaction | None = getattr(self._reading, "db", None)
-        return self.database.read() if db is None else nullcontext(db)
+        return self._opened.read()
 
     def _write(self) -> AbstractContextManager[Transaction]:
-        if getattr(self._reading, "db", None) is not None:
-            raise InternalError("the ledger is read, and would be written")
-        return self.database.write()
+        return self._opened.write()
 
     # --- charges -----------------------------------------------------------------------------------------------------
 
@@ -295,6 +289,11 @@ class Books:
         """The owner's retention: bodies charged before a time are dropped; how many."""
         with self._write() as db:
             return answers.drop(db, before.astimezone(UTC))
+
+    @property
+    def objects(self) -> ObjectBooks:
+        """What accounts made of their releases, by name."""
+        return ObjectBooks(self._read, self._write)
 
     # --- failures ----------------------------------------------------------------------------------------------------
 

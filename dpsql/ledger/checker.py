@@ -30,6 +30,11 @@ leave move it the same way by at most g w, g = min(a, 1 - a) or 0. A unit's weig
     change_one, one block     sum D = (f + g) N,    sum D^2 = (f + g)^2 N^2
     change_one                sum D = 2 f N,        sum D^2 = 2 (f^2 + g^2) N^2   (Cauchy and Schwarz)
 times k for D and k^2 for D^2. sum D is known only if the norm is that of a sum, or there is one block.
+Elements of weight 1 that only take other values leave and enter at once: each moves the score of its group by at most
+f + g. A unit changes one in each of G groups, and with the one that takes its place e = 2 (change_one; else e = 1):
+sum D = (f + g) e G and sum D^2 = (f + g)^2 e^2 G, again times k and k^2.
+
+More in `check_scores` (the best of some), `check_medians` (by local sensitivity), `check_sparse` (thresholds).
 """
 
 from __future__ import annotations
@@ -42,6 +47,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
+from dpsql.ledger.check_medians import Localised, Smoothed, Tested, read_median
+from dpsql.ledger.check_scores import Scoring, lost, read_scores
+from dpsql.ledger.check_sparse import Sparse, lost_in, read_sparse
+from dpsql.ledger.check_studies import lost_by
 from dpsql.ledger.series import gaussian_from, laplace_from, truncated_from
 
 FORMAT = 1
@@ -131,16 +140,35 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """Elements that take other values: one in so many groups for one unit, and again for one in its place."""
+
+    groups: int
+    group_size: int
+    change_one: bool
+
+
+@dataclass(frozen=True)
 class Picking:
     """A bin picked in every block; `target` is rank, min or max."""
 
     target: str
     at: Fraction
     scale: Fraction
-    weights: Weights
+    weights: Weights | Changes
 
 
-Mechanism = Noise | Selecting | Picking
+@dataclass(frozen=True)
+class Studying:
+    """A mechanism that looks at a tally, whose loss `check_studies` works out."""
+
+    kind: str
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+
+
+Mechanism = Noise | Selecting | Picking | Localised | Scoring | Studying | Sparse
 
 
 @lru_cache(maxsize=4096)
@@ -190,6 +218,14 @@ def figures_of(mechanism: Mechanism) -> Figures:
             return Figures(None, _concentrated(mechanism.l2_squared, mechanism.scale), _shown(mechanism))
         case Picking():
             return _picked(mechanism)
+        case Studying():
+            return Figures(mechanism.epsilon, mechanism.rho, mechanism.delta)
+        case Scoring():
+            return Figures(*lost(mechanism), Fraction(0))
+        case Sparse():
+            return Figures(*lost_in(mechanism), Fraction(0))
+        case Smoothed() | Tested():
+            return Figures(None, *mechanism.figures)
         case _:
             raise Unreadable(f"noise of an unknown kind: {mechanism.kind}")
 
@@ -237,6 +273,9 @@ def _some(last: int) -> list[int]:
 def _picked(pick: Picking) -> Figures:
     weights, b = pick.weights, pick.scale
     f, g = (max(pick.at, 1 - pick.at), min(pick.at, 1 - pick.at)) if pick.target == "rank" else (1, 0)
+    if isinstance(weights, Changes):
+        in_one = (f + g) * (2 if weights.change_one else 1) * weights.group_size
+        return Figures(2 * in_one * weights.groups / b, _concentrated(weights.groups * in_one**2, b), Fraction(0))
     if not weights.change_one:
         moved, square = f, f**2
     elif weights.single:
@@ -253,18 +292,22 @@ def read_record(record: str) -> tuple[Mechanism, ...]:
     """The mechanisms of a record; Unreadable if it holds anything else."""
     try:
         document = json.loads(record)
-        _only(document, {"mechanisms"}, {"bundles", "selection", "picks", "weights"})
+        _only(document, {"mechanisms"}, {"bundles", "selection", "picks", "weights", "scores", "study", "sparse"})
         if document["mechanisms"] != FORMAT:
             raise Unreadable("the record has a format that this version does not read")
-        return (*_bundles(document), *_selection(document), *_picks(document))
+        found: list[Mechanism] = [*_bundles(document), *_selection(document), *_picks(document)]
+        found += [read_scores(document["scores"])] if "scores" in document else []
+        found += [read_sparse(document["sparse"])] if "sparse" in document else []
+        return (*found, *_study(document))
     except (TypeError, KeyError, ValueError, ZeroDivisionError, RecursionError) as error:
         raise error if isinstance(error, Unreadable) else Unreadable("the record is damaged") from error
 
 
 def relations(record: str) -> set[tuple[int, bool]]:
-    """The group sizes, and whether one unit is changed, for which the record's selection and picks were made."""
+    """The group sizes, and whether one unit is changed, for which selection, picks, scores or a study were made."""
     document = json.loads(record)
-    parts = [document[name] for name in ("selection", "weights") if name in document]
+    parts = [document[name] for name in ("selection", "weights", "scores") if name in document]
+    parts += [document["study"]["mass"]] if "study" in document else []
     return {(_whole(part["group_size"]), _truth(part["change_one"])) for part in parts}
 
 
@@ -321,14 +364,17 @@ def _selection(document: dict[str, Any]) -> list[Selecting]:
     return [Selecting(kind, _figure(part["scale"]), limit, l0, group_size, _truth(part["change_one"]), weight)]
 
 
-def _picks(document: dict[str, Any]) -> list[Picking]:
+def _picks(document: dict[str, Any]) -> list[Picking | Localised]:
     if ("picks" in document) != ("weights" in document):
         raise Unreadable("the record has picks without weights, or weights without picks")
     if "picks" not in document:
         return []
     weights = _weights(document["weights"])
-    result = []
+    result: list[Picking | Localised] = []
     for part in document["picks"]:
+        if "kind" in part:
+            result.append(read_median(part, document["weights"]))
+            continue
         _only(part, {"target", "at", "scale"})
         target = _one_of(part["target"], "rank", "min", "max")
         at = Fraction(part["at"])
@@ -338,12 +384,16 @@ def _picks(document: dict[str, Any]) -> list[Picking]:
     return result
 
 
-def _weights(part: Any) -> Weights:
+def _study(document: dict[str, Any]) -> list[Studying]:
+    if "study" not in document:
+        return []
+    return [Studying(str(document["study"]["kind"]), *lost_by(document["study"]))]
+
+
+def _weights(part: Any) -> Weights | Changes:
+    if "groups" in part:
+        _only(part, {"groups", "group_size", "change_one"})
+        return Changes(_whole(part["groups"]), _whole(part["group_size"]), _truth(part["change_one"]))
     _only(part, {"norm", "summed", "single", "group_size", "change_one"})
-    return Weights(
-        _whole(part["norm"]),
-        _truth(part["summed"]),
-        _truth(part["single"]),
-        _whole(part["group_size"]),
-        _truth(part["change_one"]),
-    )
+    summed, single, change_one = (_truth(part[name]) for name in ("summed", "single", "change_one"))
+    return Weights(_whole(part["norm"]), summed, single, _whole(part["group_size"]), change_one)

@@ -23,7 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.ledger.checker import Mechanism, Noise, Picking, Selecting, figures_of
+from dpsql.ledger.check_medians import Smoothed, Tested
+from dpsql.ledger.check_scores import Scoring
+from dpsql.ledger.check_sparse import Sparse
+from dpsql.ledger.checker import Mechanism, Noise, Picking, Selecting, Studying, figures_of
 
 COARSE = 8
 """A Gaussian of so many grid units is as good as continuous: lattice and integral differ by z^2/(12 sigma^2) of delta,
@@ -68,8 +71,10 @@ def _pure(mechanism: Mechanism) -> Fraction | None:
     match mechanism:
         case Selecting("laplace" | "truncated"):
             return mechanism.l1 / mechanism.scale
-        case Noise() | Picking():
+        case Noise() | Picking() | Scoring() | Studying() | Sparse():
             return figures_of(mechanism).epsilon
+        case Smoothed() | Tested():  # in one block, with its delta left aside
+            return mechanism.blocks * mechanism.epsilon * (2 if isinstance(mechanism, Tested) else 1)
         case Selecting():
             return None
 
@@ -84,8 +89,10 @@ def pld_epsilon(mechanisms: Counter[Mechanism], delta: float) -> float | str:
         epsilon = _pure(mechanism)
         if epsilon is not None:
             pure[float(epsilon)] += count
-        elif isinstance(mechanism, Picking):
+        elif isinstance(mechanism, Picking | Scoring | Smoothed | Tested | Sparse):  # the last is pure
             return "picks over many groups have no curve of their own"
+        elif isinstance(mechanism, Studying):
+            return "studies have no curve of their own"
         elif mechanism.scale >= COARSE:
             square += count * float(mechanism.l2_squared / mechanism.scale**2)
         elif mechanism.l2_squared == 1:

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from dpsql.errors import IntegrityError, OperationalError
 from dpsql.ledger.base import Binding
 
-FORMAT = 2
-"""Of the tables. A ledger of another format is not opened."""
+FORMAT = 3
+"""Of the tables. A ledger of format 2 is given the tables that it lacks; one of another is not opened."""
+EARLIER = 2
 
 TABLES = """
 CREATE TABLE ledger (
@@ -54,6 +55,14 @@ CREATE TABLE run (
     until BIGINT NOT NULL, ended BIGINT
 );
 """
+OBJECTS = """
+CREATE TABLE object (
+    account TEXT NOT NULL, folded TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+    release BIGINT NOT NULL REFERENCES release, definition TEXT NOT NULL, at TEXT NOT NULL,
+    PRIMARY KEY (account, folded)
+);
+"""
+"""Since format 3: what accounts made, by name."""
 KEPT = ("entry", "journal", "payment")
 """Rows of these tables are never changed or deleted: each database has triggers against a slip of the hand."""
 

@@ -8,11 +8,15 @@ from datetime import datetime
 from dpsql.ledger import chain
 from dpsql.ledger.base import Kind, Stored
 from dpsql.ledger.database import Transaction
+from dpsql.ledger.transcripts import PREFIX
 from dpsql.ledger.units import read_loss
 
 
 def releases(db: Transaction, dataset: str) -> tuple[Stored, ...]:
-    """All releases, oldest first, each with the statement that was first charged for it."""
+    """All releases, oldest first, each with the statement that was first charged for it.
+
+    What an interactive mechanism answers is not among them: the mechanism is, and was paid for.
+    """
     payers: dict[int, list[tuple[str, int]]] = {}
     for release, account, number in db.rows("SELECT release, account, entry FROM payment ORDER BY release, account"):
         payers.setdefault(release, []).append((account, number))
@@ -22,7 +26,10 @@ def releases(db: Transaction, dataset: str) -> tuple[Stored, ...]:
         for entry in chain.read_entries(db, account)
         if entry.kind is Kind.CHARGE
     }
-    rows = db.rows("SELECT id, version, at, state, epsilon, rho, delta, length(body) FROM release ORDER BY id")
+    rows = db.rows(
+        "SELECT id, version, at, state, epsilon, rho, delta, length(body) FROM release"
+        f" WHERE plan NOT LIKE '{PREFIX}%' ORDER BY id"
+    )
     return tuple(
         Stored(
             release=id,

@@ -25,7 +25,19 @@ import psycopg
 
 from dpsql.errors import Error, IntegrityError, OperationalError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import BINDING, FORMAT, KEPT, TABLES, Row, Transaction, check_binding, damaged, no_ledger
+from dpsql.ledger.database import (
+    BINDING,
+    EARLIER,
+    FORMAT,
+    KEPT,
+    OBJECTS,
+    TABLES,
+    Row,
+    Transaction,
+    check_binding,
+    damaged,
+    no_ledger,
+)
 from dpsql.ledger.postgres_pool import Pool, open_pool
 from dpsql.ledger.postgres_url import Place, read_url
 
@@ -39,6 +51,7 @@ LEAST = 130000
 
 _TABLES = f"""
 {TABLES.format(serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", blob="BYTEA")}
+{OBJECTS}
 CREATE TABLE format (number INTEGER NOT NULL);
 INSERT INTO format VALUES ({FORMAT});
 CREATE FUNCTION never_changed() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'never changed'; END$$;
@@ -217,6 +230,10 @@ def _check_format(db: psycopg.Connection[Row], place: Place) -> None:
     formats = db.execute("SELECT number FROM format").fetchall()
     if len(formats) != 1:
         raise damaged(place.name)
+    if formats == [(EARLIER,)]:  # it lacks a table
+        db.execute(OBJECTS.encode())
+        db.execute(f"UPDATE format SET number = {FORMAT}".encode())
+        formats, there = [(FORMAT,)], there | {"object"}
     if formats != [(FORMAT,)]:
         raise IntegrityError(
             f'the ledger "{place.name}" has format {formats[0][0]}, and this dpsql reads format {FORMAT}',

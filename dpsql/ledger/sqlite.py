@@ -22,7 +22,19 @@ from pathlib import Path
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
-from dpsql.ledger.database import BINDING, FORMAT, KEPT, TABLES, Row, Transaction, check_binding, damaged, no_ledger
+from dpsql.ledger.database import (
+    BINDING,
+    EARLIER,
+    FORMAT,
+    KEPT,
+    OBJECTS,
+    TABLES,
+    Row,
+    Transaction,
+    check_binding,
+    damaged,
+    no_ledger,
+)
 from dpsql.private_files import open_private, require_private
 
 APPLICATION = 0x64707371  # "dpsq", in the file's header
@@ -31,7 +43,7 @@ PAUSE = 0.004
 """Between two tries to get the lock. SQLite itself waits ever longer, up to 0.1 s: of 32 processes that charge without
 a pause, some waited for more than six seconds while others made a hundred charges."""
 
-_TABLES = TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + "".join(
+_TABLES = TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + OBJECTS + "".join(
     f"CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'never changed'); END;\n"
     for table in KEPT
     for event in ("UPDATE", "DELETE")
@@ -124,6 +136,7 @@ def open_file(path: Path, binding: Binding, busy_seconds: float, *, make: bool =
         for ending in ("", "-journal", "-wal", "-shm"):
             require_private(path.with_name(path.name + ending), "the ledger")
         with closing(_connect(path, busy_seconds)) as db:
+            _upgrade(db)
             db.execute("BEGIN")
             _check_format(db, path)
             return LedgerFile(path, check_binding(db.execute(BINDING).fetchall(), str(path), binding), busy_seconds)
@@ -189,6 +202,18 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _upgrade(db: sqlite3.Connection) -> None:
+    """A ledger of the format before this one lacks a table."""
+    if db.execute("PRAGMA user_version").fetchone() != (EARLIER,):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    ours = db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    if ours and db.execute("PRAGMA user_version").fetchone() == (EARLIER,):  # no other process was first
+        db.execute(OBJECTS)
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+    db.execute("COMMIT")
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:

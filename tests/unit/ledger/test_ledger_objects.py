@@ -1,0 +1,77 @@
+"""Names of what accounts made: of releases that they paid for, seen by nobody else, gone without the charge."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from support.ledgers import Shelf, raw
+
+from dpsql.errors import InternalError, ProgrammingError
+from dpsql.ledger.base import Account, Asked, Binding, Made, Statement
+from dpsql.ledger.books import Books
+from dpsql.ledger.database import EARLIER, FORMAT
+from dpsql.privacy.loss import Loss
+
+BINDING = Binding("row", "add_remove", 1)
+DATASET = Account("dataset", Fraction(10**6), Fraction(0))
+ANA, BEN = (Account(name, Fraction(10**6), Fraction(0)) for name in ("ana", "ben"))
+NOW = datetime(2025, 1, 2, tzinfo=UTC)
+LIKE = Made("synthetic table", "Visits_like", 1, '{"a": 1}', NOW)
+
+
+@pytest.fixture
+def ledger(shelf: Shelf) -> Books:
+    """Ana has paid for release 1."""
+    ledger = shelf.open(BINDING, DATASET)
+    ledger.register_version("files", "facts")
+    asked = Asked("p", 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
+    ledger.purchase(ANA, [asked], Statement("CREATE …"), NOW)
+    return ledger
+
+
+def test_an_object_is_its_accounts_alone(ledger: Books) -> None:
+    ledger.objects.keep("ana", LIKE)
+    assert ledger.objects.of("ana") == (LIKE,) and ledger.objects.of("ben") == ()
+    assert not ledger.objects.drop("ben", LIKE.kind, LIKE.name)
+    assert ledger.objects.of("ana") == (LIKE,)
+
+
+def test_only_what_was_paid_for_gets_a_name(ledger: Books) -> None:
+    with pytest.raises(InternalError):
+        ledger.objects.keep("ben", LIKE)
+    assert ledger.objects.of("ben") == ()
+
+
+def test_names_differ_whatever_their_case_and_kind(ledger: Books) -> None:
+    ledger.objects.keep("ana", LIKE)
+    for other in (replace(LIKE, name="VISITS_LIKE"), replace(LIKE, kind="model")):
+        with pytest.raises(ProgrammingError) as caught:
+            ledger.objects.keep("ana", other)
+        assert caught.value.sqlstate == "42P07"
+    with pytest.raises(ProgrammingError):  # a model does not take the place of a table
+        ledger.objects.keep("ana", replace(LIKE, kind="model"), instead=True)
+    newer = replace(LIKE, name="visits_LIKE", definition="{}")
+    ledger.objects.keep("ana", newer, instead=True)
+    assert ledger.objects.of("ana") == (newer,)
+
+
+def test_dropping_forgets_the_name_and_not_the_charge(ledger: Books) -> None:
+    ledger.objects.keep("ana", LIKE)
+    before = ledger.balance(ANA)
+    assert not ledger.objects.drop("ana", "model", LIKE.name)
+    assert ledger.objects.drop("ana", LIKE.kind, "visits_like") and ledger.objects.of("ana") == ()
+    assert not ledger.objects.drop("ana", LIKE.kind, "visits_like")
+    assert ledger.balance(ANA) == before and ledger.verify() == ()
+
+
+def test_a_ledger_of_the_format_before_is_given_its_table(ledger: Books, shelf: Shelf) -> None:
+    mark = "PRAGMA user_version = 2" if shelf.server is None else "UPDATE format SET number = 2"
+    assert (EARLIER, FORMAT) == (2, 3)
+    with raw(shelf.url()) as db:
+        db.execute("DROP TABLE object")
+        db.execute(mark)
+    again = shelf.open(BINDING, DATASET)
+    assert again.objects.of("ana") == () and again.balance(ANA).spent == ledger.balance(ANA).spent
+    again.objects.keep("ana", LIKE)
+    assert shelf.open(BINDING, DATASET).objects.of("ana") == (LIKE,)
