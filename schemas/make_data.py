@@ -127,6 +127,21 @@ def survey(count: int = 3500) -> list[Row]:
     return rows
 
 
+def poll(count: int = 2000) -> list[Row]:
+    """Three in ten evaded taxes, and asked a coin; a party was kept with probability e/(e + 3), some 0.475."""
+    source = Source(6)
+    parties = ["red", "green", "blue", "none"]
+    rows: list[Row] = []
+    for person_id in range(1, count + 1):
+        age = min(99, max(16, int(44 + 17 * source.bell())))
+        region = source.pick(REGIONS, [30, 18, 22, 16, 14])
+        evaded = source.chance(0.3) if source.chance(0.5) else source.chance(0.5)
+        party = source.pick(parties, [40, 25, 20, 15])
+        told = party if source.chance(0.475) else [one for one in parties if one != party][source.below(3)]
+        rows.append((person_id, region, age, None if source.chance(0.03) else "yes" if evaded else "no", told))
+    return rows
+
+
 def events(count: int = 9000) -> list[Row]:
     """Some 700 users; the busiest have hundreds of events each."""
     source = Source(5)
@@ -153,6 +168,8 @@ FILES: dict[str, dict[str, str]] = {
     "wards.csv": {"ward": "varchar", "floor": "integer", "beds": "integer"},
     "survey.csv": {"person_id": "integer", "region": "varchar", "age": "integer", "income": "integer",
                    "score": "smallint", "moved": "boolean", "day": "date"},
+    "poll.csv": {"person_id": "integer", "region": "varchar", "age": "integer", "evaded": "varchar",
+                 "party": "varchar"},
 }  # fmt: skip
 
 
@@ -166,6 +183,7 @@ def rows_of() -> dict[str, list[Row]]:
         "events.parquet": events(),
         "wards.csv": list(WARDS),
         "survey.csv": survey(),
+        "poll.csv": poll(),
     }
 
 

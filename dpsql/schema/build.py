@@ -24,6 +24,7 @@ from dpsql.schema.model import (
     Privacy,
     RowUnit,
     Schema,
+    StatisticDeclared,
     Table,
     Unit,
     View,
@@ -53,6 +54,7 @@ def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
         ),
         views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
         limits=_limits(root.child("limits")),
+        statistics=_statistics(root.child("statistics")),
         answers=_answers(root.child("answers")),
         description=read_description(root),
     )
@@ -130,6 +132,7 @@ def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str],
     unit = _unit(at, columns)
     if unit is None:
         _no_snap(there(at, "columns"))
+        _no_randomized(there(at, "columns"))
         _no_preview(at.child("preview"))
     return Table(
         name=name,
@@ -154,6 +157,14 @@ def _no_snap(columns: At) -> None:
             raise snap.error("must not stand in a public table", "Reading it is free: remove snap.", line=snap.key_line)
 
 
+def _no_randomized(columns: At) -> None:
+    for _, column in columns.entries():
+        found = column.child("randomized")
+        if found is not None:
+            raise found.error("must not stand in a public table", "It is read as it is, and never debiased: remove it.",
+                              line=found.key_line)  # fmt: skip
+
+
 def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
     views: list[View] = []
     taken = {name.lower() for name in tables}
@@ -165,6 +176,16 @@ def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
         sql = child if isinstance(child.node, Leaf) else there(child, "sql")
         views.append(View(leaf.text, sql.text, description=read_description(child)))
     return tuple(views)
+
+
+def _statistics(at: At | None) -> tuple[StatisticDeclared, ...]:
+    found: list[StatisticDeclared] = []
+    for leaf, child in at.entries() if at else ():
+        of, sql = tuple(item.text for item in there(child, "of").items()), there(child, "sql")
+        if leaf.text.lower() in {known.name.lower() for known in found} or len({n.lower() for n in of}) < len(of):
+            raise child.error("must not repeat a name", "Names that differ in case only are one.", line=child.key_line)
+        found.append(StatisticDeclared(leaf.text, of, sql.text, sql.line))
+    return tuple(found)
 
 
 def _unit(table: At, columns: tuple[Column, ...]) -> Unit | None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from dpsql.schema.document import At, closest, quoted
 from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
 from dpsql.schema.literals import due, read_bound, read_number, read_value, read_whole, show_number
-from dpsql.schema.model import Column
+from dpsql.schema.model import Column, Randomized
 from dpsql.schema.shape import read_flag
 from dpsql.schema.snap import Snap, parse_snap
 from dpsql.types import DATE, Kind, Type, parse_type
@@ -27,6 +27,7 @@ def read_column(name: str, at: At) -> Column:
     if length and type_.kind is not Kind.TEXT:
         raise length.error(f"is for text columns, and this is {type_}", "Remove it.", line=length.key_line)
     max_length = (read_whole(length.text) if length else None) or Column.max_length
+    randomized = _randomized(at, type_, max_length)
     domain = _domain(at, type_, max_length)
     return Column(
         name,
@@ -35,6 +36,7 @@ def read_column(name: str, at: At) -> Column:
         max_length=max_length,
         null_group=read_flag(nullable) if nullable else False,
         snap=_snap(at.child("snap"), type_),
+        randomized=randomized,
         description=read_description(at),
     )
 
@@ -66,7 +68,9 @@ def _type_hint(text: str) -> str:
 
 
 def _domain(at: At, type_: Type, max_length: int) -> Domain:
-    bounds, values = at.child("bounds"), at.child("values")
+    bounds, values, randomized = at.child("bounds"), at.child("values"), at.child("randomized")
+    if randomized:
+        values = randomized.child("values")  # the others are not said again
     declared = _bounds(bounds, type_) if bounds else None
     if values:
         return _listed_domain(values, type_, max_length, declared)
@@ -128,6 +132,21 @@ def _repeat(text: str, earlier: str, type_: Type) -> str:
     if text == earlier:
         return f"repeats the value {quoted(text)}"
     return f"repeats a value: {quoted(earlier)} and {quoted(text)} are the same {type_}"
+
+
+def _randomized(at: At, type_: Type, max_length: int) -> Randomized | None:
+    """The values that it names are all that the column has: its domain."""
+    child = at.child("randomized")
+    if child is None:
+        return None
+    again = at.child("values")
+    if again:
+        raise again.error("must not stand beside randomized, which has them", "Remove values.", line=again.key_line)
+    epsilon, values = child.child("epsilon"), child.child("values")
+    assert epsilon is not None and values is not None  # `check` saw them
+    number = read_number(epsilon.text)
+    assert number is not None
+    return Randomized(number, _values(values, type_, max_length))
 
 
 def _grid(at: At | None, domain: Domain) -> Fraction | None:

@@ -265,6 +265,17 @@ CSV_SOURCE = Record(
     example="{path: data/visits.csv, delimiter: \";\", null: NA}",
 )  # fmt: skip
 
+RANDOMIZED = Record(
+    (
+        Key("epsilon", _EPSILON, "The epsilon with which each answer was randomized on its own; the coin-flip survey "
+            "has that of ln 3, 1.0986.", required=True, hint="Write for example epsilon: 1.0986."),
+        Key("values", ListOf(Text("a value of the column's type"), least=2), "All answers that there are; one that was "
+            "not kept became each of the others equally often.", required=True,
+            hint="Write for example values: [yes, no]."),
+    ),
+    example="{epsilon: 1.0986, values: [yes, no]}",
+)  # fmt: skip
+
 COLUMN = Record(
     (
         Key("type", Text("a type"), "The SQL type: boolean, smallint, integer, bigint, hugeint, decimal(p,s), real, "
@@ -285,6 +296,9 @@ COLUMN = Record(
             "rounded down that statements compare with the column, so that dashboards which send the current time ask "
             "the same question again.", default="none: times are compared as they are",
             hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day."),
+        Key("randomized", RANDOMIZED, "How the answers in it were randomized before they were recorded (randomized "
+            "response): counts are debiased by it. It lowers neither charges nor noise.", default="none: values are "
+            "what they say", hint="Write for example randomized: {epsilon: 1.0986, values: [yes, no]}."),
         _DESCRIPTION,
     ),
     example="{type: bigint}",
@@ -323,6 +337,16 @@ VIEW = Record(
     example="{sql: SELECT * FROM visits, description: All visits}",
 )  # fmt: skip
 
+STATISTIC = Record(
+    (
+        Key("of", ListOf(Text("an argument's name", ENV_NAME), 1, 8), "The names of its arguments.", required=True,
+            hint="Write for example of: [x]."),
+        Key("sql", Text("an expression over aggregates"), "An expression over aggregates of the arguments.",
+            required=True, hint="Write for example sql: quantile_disc(x, 0.9) - quantile_disc(x, 0.1)."),
+    ),
+    example="{of: [x], sql: \"quantile_disc(x, 0.9) - quantile_disc(x, 0.1)\"}",
+)  # fmt: skip
+
 SCHEMA = Record(
     (
         Key("dpsql", Choice(("1",)), "The version of this format.", required=True, hint="Write dpsql: 1."),
@@ -348,6 +372,9 @@ SCHEMA = Record(
         Key("views", Names("view", Either((Text("a SELECT statement"), VIEW)), NAME, "a view's name: printable text "
             "without dots and double quotes"), "Named queries over the tables, which analysts read like tables.",
             default="none", hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
+        Key("statistics", Names("statistic", STATISTIC, ENV_NAME, "a statistic's name: letters, digits and _"),
+            "Named statistics for BLOCKWISE, each an expression over aggregates.", default="none",
+            hint="Write for example statistics: {spread: {of: [x], sql: max(x) - min(x)}}."),
         Key("preview", _PREVIEW, "What a statement gets that asks for single private rows, as BI tools preview a "
             "table: an error (refuse), or rows that are made up from this schema and never from data (dummy).",
             default="refuse", hint="Write for example preview: dummy."),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
+from math import exp, expm1
 from pathlib import Path
 from typing import Any
 
 from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.made_models import MadeModel
 from dpsql.schema.snap import Snap
 from dpsql.types import Type
 
@@ -146,6 +148,38 @@ def _for_people() -> Any:
 
 
 @dataclass(frozen=True)
+class Randomized:
+    """How a column was collected: an answer was kept with probability `kept`, else made each other with `other`.
+
+    That is randomized response with `epsilon` among the declared values (Warner 1965; of k values, Kairouz et al.
+    2014). NULL was not randomized.
+    """
+
+    epsilon: Fraction
+    values: tuple[Scalar, ...]
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or len(self.values) < 2:
+            raise ValueError("answers are randomized among two values or more, with a positive epsilon")
+
+    @property
+    def other(self) -> float:
+        """exp(-epsilon) / (1 + (k - 1) exp(-epsilon)): this form does not overflow."""
+        rare = exp(-float(self.epsilon))
+        return rare / (1.0 + (len(self.values) - 1) * rare)
+
+    @property
+    def kept(self) -> float:
+        return 1.0 - (len(self.values) - 1) * self.other
+
+    @property
+    def told(self) -> float:
+        """`kept` - `other`: the part of an answer's weight that is left in what was recorded."""
+        rare = exp(-float(self.epsilon))
+        return -expm1(-float(self.epsilon)) / (1.0 + (len(self.values) - 1) * rare)
+
+
+@dataclass(frozen=True)
 class Column:
     name: str
     domain: Domain  # type, bounds and values as declared; always nullable, since data is never taken at its word
@@ -154,6 +188,7 @@ class Column:
     null_group: bool = False  # declared `nullable`: NULL is one of the public groups
     # Times compared with it are rounded to this grid. No part of what a stored release is found by: its plan has them.
     snap: Snap | None = field(default=None, repr=False)
+    randomized: Randomized | None = None
     description: str | None = _for_people()
 
     @property
@@ -195,6 +230,35 @@ class View:
     description: str | None = _for_people()
 
 
+MADE = "dpsql_made"
+"""Where released rows stand that an account has made a table of, each under a key that tells nothing: numbers of
+releases would count those of others."""
+
+
+@dataclass(frozen=True)
+class MadeTable:
+    """A synthetic table of the account that asks: no part of what the owner declares."""
+
+    name: str
+    key: str
+    columns: tuple[Column, ...]
+    description: str | None = _for_people()
+
+    @property
+    def view(self) -> View:
+        return View(self.name, f'SELECT * FROM "{MADE}"."{self.key}"', self.columns, self.description)
+
+
+@dataclass(frozen=True)
+class StatisticDeclared:
+    """A statistic of a block's rows that the owner names: `sql` is an expression over aggregates of `of`."""
+
+    name: str
+    of: tuple[str, ...]
+    sql: str
+    line: int | None = field(default=None, repr=False, compare=False, metadata={"means": False})
+
+
 @dataclass(frozen=True)
 class Answers:
     """How long stored answers are kept, and the grid of times on which the data becomes a new version."""
@@ -215,7 +279,17 @@ class Schema:
     limits: Limits = Limits()
     groups: tuple[Group, ...] = ()
     answers: Answers = Answers()
+    statistics: tuple[StatisticDeclared, ...] = ()
     description: str | None = _for_people()
+    made: tuple[MadeTable, ...] = ()  # by the account that asks; their views are among `views`
+    models: tuple[MadeModel, ...] = ()  # by the same
+
+    def with_made(self, made: tuple[MadeTable, ...], models: tuple[MadeModel, ...] = ()) -> Schema:
+        """As an account sees it. What the owner declares goes first."""
+        declared = {one.name.lower() for one in self.relations}
+        kept = tuple(table for table in made if table.name.lower() not in declared)
+        views = (*self.views, *(table.view for table in kept))
+        return replace(self, made=kept, models=models, views=views) if kept or models else self
 
     @property
     def database(self) -> str:

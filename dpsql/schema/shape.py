@@ -97,7 +97,7 @@ def _check_list(at: At, shape: ListOf, hint: str | None) -> None:
         due = str(shape.least) if shape.least == shape.most else f"{shape.least} to {shape.most}"
         raise at.error(f"must have {due} entries, not {size}", hint)
     if size < shape.least:
-        raise at.error("must not be an empty list", hint)
+        raise at.error(f"must have {shape.least} entries or more" if size else "must not be an empty list", hint)
     for item in at.items():
         check(item, shape.item, hint)
 

@@ -145,6 +145,8 @@ def _check_identifiers(schema: Schema, table: Table, root: At) -> None:
         if column_.type.is_float or column_.type.kind is Kind.INTERVAL:
             raise _at(at, "type").error(f"must not be {column_.type}, since the column identifies units",
                                         "Write bigint, text, decimal(p,s) or uuid.")  # fmt: skip
+        if (said := at.child("randomized")) is not None:
+            raise said.error("must not stand on a column that identifies units", "Remove it.", line=said.key_line)
         for key in ("bounds", "grid"):
             declared = at.child(key)
             if declared is not None:

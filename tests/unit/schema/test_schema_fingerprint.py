@@ -10,6 +10,7 @@ import pytest
 
 from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
+from dpsql.schema.model import Randomized
 from dpsql.schema.snap import Snap
 
 TEXT = """\
@@ -72,6 +73,7 @@ def test_the_name_of_the_file_and_the_order_of_tables_have_no_meaning(tmp_path: 
         ('["1", "2"]', '["1", "2"], nullable: true'),
         ('["1", "2"]', '["1", "2"], max_length: 9'),
         ('text, values: ["1", "2"]', "integer, values: [1, 2]"),
+        ('values: ["1", "2"]', 'randomized: {epsilon: 1, values: ["1", "2"]}'),
         ("bounds: [0, 1]", "bounds: [0, 2]"),
         ("bounds: [0, 1]", "bounds: [0, 1], grid: 0.1"),
         ("{unit: id,", "{unit: id, source: a.csv,"),
@@ -94,6 +96,8 @@ def test_every_field_of_a_column_counts(tmp_path: Path) -> None:
         replace(table.columns[0], null_group=True),
         replace(table.columns[0], max_length=3),
         replace(table.columns[0], snap=Snap(1, "day")),
+        replace(table.columns[0], randomized=Randomized(Fraction(1), ("a", "b"))),
+        replace(table.columns[0], randomized=Randomized(Fraction(2), ("a", "b"))),
         replace(table.columns[0], domain=table.columns[0].domain.with_nullable(False)),
     ]
     hashes = {schema_hash(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}

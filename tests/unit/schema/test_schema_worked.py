@@ -16,7 +16,7 @@ from dpsql.schema.model import Column, Files, ForeignUnit, Neighbors, Schema, Ta
 from dpsql.types import DATE, parse_type
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
-NAMES = ["clinic", "events", "events_by_row", "survey"]
+NAMES = ["clinic", "events", "events_by_row", "poll", "survey"]
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +138,15 @@ def test_events_are_the_same_under_two_ledgers() -> None:
     assert by_user.tables[0].source == by_row.tables[0].source
     assert by_user.ledger != by_row.ledger
     assert (by_user.privacy.unit, by_row.privacy.unit) == ("events.user_id", "row")
+
+
+def test_the_poll_tells_what_people_did() -> None:
+    """Declared by ln 3 and 1: what was recorded gives the shares of which the data was made."""
+    (people,) = load("poll").tables
+    for name, answer, share in (("evaded", "yes", 0.3), ("party", "red", 0.4)):
+        column = people.column(name)
+        assert column is not None and column.randomized is not None
+        assert column.domain.values == column.randomized.values
+        seen = one(f"SELECT avg(({name} = '{answer}')::INTEGER) FROM {relation(people)}")
+        found = (seen - column.randomized.other) / column.randomized.told
+        assert abs(found - share) < 5 * 0.5 / column.randomized.told / 2000**0.5
