@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from dpsql.analysis.function_of import function_of
 from dpsql.analysis.inline import inline_projects
 from dpsql.analysis.sources import ordered, renamed, settled
 from dpsql.analysis.truth import folded, where_true
@@ -36,22 +37,8 @@ from dpsql.plan.expr import (
     Or,
     Quantise,
 )
-from dpsql.plan.measures import (
-    CountDistinctUnits,
-    CountRows,
-    CountValues,
-    DistinctValues,
-    Extreme,
-    Frequent,
-    MeanValues,
-    Measure,
-    PairValues,
-    Quantile,
-    SumValues,
-    Truth,
-    VarianceValues,
-)
-from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Gather, Node, Sum, Weigh
+from dpsql.plan.measures import Best, Blockwise, CountDistinctUnits, CountValues, Measure, Score
+from dpsql.plan.nodes import Aggregate, CountBlocks, CountUnits, Distinct, Gather, Node, Sum, SumBlocks, Tally, Weigh
 from dpsql.plan.relations import (
     Expand,
     Filter,
@@ -110,7 +97,13 @@ def canonical_condition(expr: Expr) -> Expr:
 def _canonical_measure(measure: Measure) -> Measure:
     if isinstance(measure, CountDistinctUnits):
         return map_measure(measure, canonical_condition)
+    if isinstance(measure, Best):
+        score = _canonical_measure(measure.score)
+        assert isinstance(score, Score)
+        return replace(measure, arg=canonical(measure.arg), score=score)
     measure = map_measure(measure, canonical)
+    if isinstance(measure, Blockwise):
+        return replace(measure, statistic=replace(measure.statistic, result=canonical(measure.statistic.result)))
     if isinstance(measure, CountValues) and isinstance(measure.arg, Case) and len(measure.arg.branches) == 1:
         ((when, then),) = measure.arg.branches
         nothing = Literal(None, measure.arg.type)
@@ -126,39 +119,7 @@ def canonical_expr(expr: Expr) -> str:
 
 def canonical_measure(measure: Measure) -> str:
     args = ",".join(_text(arg) for arg in measure_args(_canonical_measure(measure)))
-    return f"{_function(measure)}({args})"
-
-
-def _function(measure: Measure) -> str:
-    """Everything about a measure but its arguments."""
-    match measure:
-        case CountRows():
-            return "count_rows"
-        case CountDistinctUnits():
-            return "count_units"
-        case CountValues():
-            return "count"
-        case SumValues():
-            return "sum"
-        case MeanValues():
-            return "mean"
-        case DistinctValues():
-            return f"distinct_{measure.function}"
-        case VarianceValues():
-            return f"variance:{measure.sample}:{measure.root}"
-        case PairValues():
-            return measure.function.value
-        case Truth():
-            return f"truth:{measure.every}"
-        case Quantile():
-            fractions = " ".join(map(str, measure.fractions))
-            return f"quantile:{fractions}:{measure.discrete}:{measure.is_list}"
-        case Extreme():
-            return f"extreme:{measure.high}"
-        case Frequent():
-            return f"frequent:{measure.shape}:{measure.most}"
-        case _:
-            assert_never(measure)
+    return f"{function_of(measure, canonical_expr)}({args})"
 
 
 def canonical_plan(node: Node) -> str:
@@ -194,7 +155,9 @@ def canonical_plan(node: Node) -> str:
             return f"{node.kind.value}({_sides(node)})"
         case Aggregate():
             return f"v{VERSION}:aggregate({canonical_plan(node.input)};{_aggregate(node)})"
-        case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather():
+        case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather() | Tally():
+            raise TypeError("the canonical form is that of the bound plan")
+        case SumBlocks() | CountBlocks():
             raise TypeError("the canonical form is that of the bound plan")
         case _:
             assert_never(node)

@@ -7,16 +7,29 @@ rendered and executed. A node without a bound gives `UnboundedContribution`, nev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 from typing import assert_never
 
 from dpsql.analysis.units import one_row_per_group, unit_facts
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import ONE
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum, Weigh
+from dpsql.plan.nodes import (
+    CountBlocks,
+    CountUnits,
+    Distinct,
+    Factor,
+    Gather,
+    ListedRows,
+    Norm,
+    Sum,
+    SumBlocks,
+    Tally,
+    Weigh,
+)
 from dpsql.plan.relations import Rows
 from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.privacy.tally import UnitMass
 
 
 @dataclass(frozen=True)
@@ -57,9 +70,65 @@ def claims(gather: Gather, relation: Neighboring) -> tuple[Claim, ...]:
             case CountUnits():
                 norms = _unit_norms(part, gather)
                 result.append(Claim(part.cells, _between(norms, relation, True, not gather.keys)))
+            case SumBlocks():
+                moved = _blocks_changed(relation) * relation.group_size * part.blocks.steps
+                groups = groups_reached(part, gather)
+                result.append(Claim(part.cells, Sensitivity(groups * moved, groups * moved**2, moved)))
+            case CountBlocks():
+                # A block leaves one bin and enters another: of those that change in a group, all may meet in either.
+                moved = _blocks_changed(relation) * relation.group_size
+                groups = groups_reached(part, gather)
+                result.append(Claim(part.cells, Sensitivity(2 * groups * moved, 2 * groups * moved**2, moved)))
             case _:
                 assert_never(part)
     return tuple(result)
+
+
+def unit_mass(tally: Tally, relation: Neighboring) -> UnitMass:
+    """What one unit adds to a tally: its weighted rows, wherever they lie."""
+    k, change_one, part = relation.group_size, relation.change_one, tally.part
+    if isinstance(part.input, Weigh):
+        return UnitMass(part.input.rows * ONE, ONE, False, k, change_one)
+    rows = _rows_per_unit(part.input)
+    return UnitMass(rows, 1, rows == 1, k, change_one)
+
+
+def _blocks_changed(relation: Neighboring) -> int:
+    """In one group, by one unit: that of its rows; where others take their place, that of those too, which may be the
+    block of another id."""
+    return 2 if relation.change_one else 1
+
+
+def groups_reached(part: SumBlocks | CountBlocks, gather: Gather) -> int:
+    """In how many groups one unit may have rows, and so change a block. No cap holds it to fewer.
+
+    Of keys that depend on the unit alone it has one value; of listed others at most as many combinations as there are
+    in the lists. Under `change_one`, two blocks of one group move its cell as far as one each of two groups together,
+    and further in squares: so the groups are still those of one unit.
+    """
+    facts = unit_facts(part.input)
+    keys = part.keys if isinstance(part, SumBlocks) else part.groups
+    spread = set(keys) - facts.determined
+    bounds = [] if facts.rows is None else [facts.rows]
+    factors = gather.listed.factors if gather.listed is not None else ()
+    if spread <= {f.name for factor in factors for f in factor.keys}:
+        bounds.append(prod(_combinations(factor, spread) for factor in factors))
+    if not bounds:
+        raise UnboundedContribution(
+            "a privacy unit may be in any number of the groups asked for, and changes a block in each of them",
+            hint="Group by keys that depend on the unit alone, or whose values are declared: BLOCKWISE has no cap.",
+        )
+    return max(1, min(bounds))
+
+
+def _combinations(factor: Factor, names: set[str]) -> int:
+    """How many combinations of the values of these keys a list has, at most."""
+    places = [place for place, f in enumerate(factor.keys) if f.name in names]
+    if not places:
+        return 1
+    if isinstance(factor, ListedRows):  # by their text, because 1 == True == 1.0 in Python
+        return max(1, len({repr([row[place] for place in places]) for row in factor.rows}))
+    return factor.count
 
 
 def selection_keys(gather: Gather) -> int:

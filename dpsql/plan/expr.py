@@ -16,6 +16,9 @@ UID = "_uid"
 WEIGHT = "_weight"
 """The column that `Weigh` adds; 2^16 is a whole row."""
 
+ROW = "_row"
+"""Where each row is its own unit and blocks are made: a hash of the row as its table holds it."""
+
 ONE = 1 << 16
 
 

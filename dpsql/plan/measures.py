@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dpsql.plan.expr import Expr
+from dpsql.plan.statistics import Statistic
 from dpsql.span import Span
 
 
@@ -112,6 +113,29 @@ class Truth:
     text: str = field(default="…", compare=False)
 
 
+class MedianBy(Enum):
+    """How a median is found: by the exponential mechanism, or with noise by its local sensitivity."""
+
+    EXPONENTIAL = "exponential"
+    SMOOTH = "smooth"
+    PTR = "ptr"
+
+
+@dataclass(frozen=True)
+class Local:
+    """Noise by the local sensitivity; `proposal` is what `ptr` tests for, in the units of the values.
+
+    Dates have a proposal in days, timestamps in seconds. None is a hundredth of the range.
+    """
+
+    by: Literal[MedianBy.SMOOTH, MedianBy.PTR]
+    proposal: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.proposal is not None and (self.by is not MedianBy.PTR or self.proposal <= 0):
+            raise ValueError("a proposal is positive, and that of ptr")
+
+
 @dataclass(frozen=True)
 class Quantile:
     """MEDIAN, PERCENTILE_CONT and _DISC (`discrete`), QUANTILE: the values at these fractions of a group's rows."""
@@ -122,12 +146,19 @@ class Quantile:
     is_list: bool
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="…", compare=False)
+    local: Local | None = None  # of a median alone
 
     def __post_init__(self) -> None:
         if not self.fractions or any(not 0 <= fraction <= 1 for fraction in self.fractions):
             raise ValueError("fractions lie between 0 and 1")
+        if self.local is not None and not self.is_median:
+            raise ValueError("the local sensitivity is that of a median")
         if not self.is_list and len(self.fractions) != 1:
             raise ValueError("several fractions make a list")
+
+    @property
+    def is_median(self) -> bool:
+        return not self.is_list and self.fractions == (Fraction(1, 2),)
 
     @property
     def container(self) -> Literal["list"] | None:
@@ -167,6 +198,109 @@ class Frequent:
         return None if self.shape == "mode" else "list" if self.shape == "top" else "map"
 
 
+@dataclass(frozen=True)
+class Blockwise:
+    """BLOCKWISE: a statistic of each of `blocks` disjoint blocks of units, clipped, then their mean or median."""
+
+    statistic: Statistic
+    lower: Fraction
+    upper: Fraction
+    blocks: int
+    combine: Literal["mean", "median"]
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.blocks < 2 or not self.lower < self.upper:
+            raise ValueError("there are at least two blocks, and bounds that are apart")
+
+
+Score = CountRows | CountValues | CountDistinctUnits | SumValues
+"""What candidates are compared by: one unit more or less moves it by what that unit adds, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """PRIVATE_ARGMAX and PRIVATE_TOP_K (`is_list`): the values of `arg` with the highest scores, so many at most."""
+
+    arg: Expr
+    score: Score
+    most: int
+    is_list: bool
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.most < 1 or (self.most > 1 and not self.is_list):
+            raise ValueError("several values make a list")
+
+    @property
+    def container(self) -> Literal["list"] | None:
+        return "list" if self.is_list else None
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """POSTERIOR_SAMPLE of 1 and 0: draws of the share of ones, within [first, 1000 - first] thousandths."""
+
+    arg: Expr
+    draws: int
+    is_list: bool
+    first: int
+    alpha: Fraction
+    beta: Fraction
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    @property
+    def container(self) -> Literal["list"] | None:
+        return "list" if self.is_list else None
+
+
+@dataclass(frozen=True)
+class ConjugatePosterior:
+    """BETA_POSTERIOR of 0 and 1, NORMAL_POSTERIOR of numbers: one of the columns that tell it.
+
+    `prior` has what was written, by name; what was not is decided where the bounds are known.
+    """
+
+    arg: Expr
+    family: Literal["beta", "normal"]
+    part: str
+    prior: tuple[tuple[str, Fraction], ...]
+    confidence: Fraction
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    @property
+    def said(self) -> str:
+        return f"{self.family}_posterior_{self.part}:{_arguments(self.prior, self.confidence)}"
+
+
+@dataclass(frozen=True)
+class SharesPosterior:
+    """DIRICHLET_POSTERIOR: of each value of a group, one of the columns that tell its share."""
+
+    arg: Expr
+    part: str
+    prior: tuple[tuple[str, Fraction], ...]
+    confidence: Fraction
+    span: Span | None = field(default=None, compare=False)
+    text: str = field(default="…", compare=False)
+
+    @property
+    def container(self) -> Literal["map"]:
+        return "map"
+
+    @property
+    def said(self) -> str:
+        return f"dirichlet_posterior_{self.part}:{_arguments(self.prior, self.confidence)}"
+
+
+def _arguments(prior: tuple[tuple[str, Fraction], ...], confidence: Fraction) -> str:
+    return ",".join(f"{name}={number}" for name, number in (*prior, ("confidence", confidence)))
+
+
 Measure = (
     CountRows
     | CountValues
@@ -180,9 +314,21 @@ Measure = (
     | Quantile
     | Extreme
     | Frequent
+    | Blockwise
+    | Best
+    | Posterior
+    | ConjugatePosterior
+    | SharesPosterior
 )
 
 
 def container_of(measure: Measure) -> Literal["list", "map"] | None:
     """What the answer is made of: None where it is one value."""
-    return measure.container if isinstance(measure, Quantile | Frequent) else None
+    return measure.container if isinstance(measure, Quantile | Frequent | Best | Posterior | SharesPosterior) else None
+
+
+def stands_apart(measure: Measure) -> bool:
+    """Whether a measure is a step of its own, and no cells of the step that has the groups."""
+    if isinstance(measure, Blockwise):
+        return measure.combine == "median"
+    return isinstance(measure, Quantile | Extreme | Frequent | Best | Posterior | SharesPosterior)

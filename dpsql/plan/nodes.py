@@ -11,9 +11,10 @@ from enum import Enum
 from math import prod
 
 from dpsql.plan.bundles import Bundle
-from dpsql.plan.expr import UID, WEIGHT, Expr
+from dpsql.plan.expr import ROW, UID, WEIGHT, Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, is_public, row_fields
+from dpsql.plan.statistics import Blocks
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT
 
@@ -137,6 +138,63 @@ class CountUnits:
 
 
 @dataclass(frozen=True)
+class SumBlocks:
+    """Per group the sum, over its blocks, of how far each block's number lies from the middle.
+
+    A block without rows lies in the middle and adds nothing, so its absence from the rows is not seen; and neither is
+    that of a whole group.
+
+    Stability: a row's block is a hash of its unit, or where rows are units of the row as its table holds it: a function
+    of the unit alone, so that all rows of a unit are in one block, and no other unit's block depends on it. Hence one
+    unit more or less changes one block's number in each group where it has rows, however many they are, and a number
+    lies within [0, steps]: the cell of such a group moves by at most `steps`.
+    """
+
+    input: Rows
+    keys: tuple[str, ...]
+    blocks: Blocks
+    cell: str
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.input, self.keys)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (self.cell,)
+
+
+@dataclass(frozen=True)
+class CountBlocks:
+    """Per group and number (`bin`) how many of its blocks have it; blocks without rows are counted in the middle.
+
+    Stability: as `SumBlocks`; a unit moves one block of each group where it has rows from one bin to another.
+    """
+
+    input: Rows
+    groups: tuple[str, ...]
+    bin: str
+    blocks: Blocks
+    cell: str
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.input, self.groups)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (*self.groups, self.bin)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (self.cell,)
+
+
+def _check_blocks(rows: Rows, keys: tuple[str, ...]) -> None:
+    names = {f.name for f in row_fields(rows)}
+    if not names.issuperset(keys) or not names & {UID, ROW}:
+        raise ValueError("blocks are made of units, by their ids or, where rows are units, by the rows")
+
+
+@dataclass(frozen=True)
 class ListedRows:
     """Public values of some keys: distinct rows, one value per key.
 
@@ -221,7 +279,7 @@ class Listed:
         return prod(factor.count for factor in self.factors)
 
 
-Part = Sum | CountUnits
+Part = Sum | CountUnits | SumBlocks | CountBlocks
 
 
 @dataclass(frozen=True)
@@ -248,7 +306,29 @@ class Gather:
         return self.parts if self.selection is None else (self.selection, *self.parts)
 
 
-Node = Rows | Aggregate | Weigh | Distinct | Sum | CountUnits | Gather
+@dataclass(frozen=True)
+class Tally:
+    """Every distinct tuple of whole numbers among the rows, with the weight of the rows that have it.
+
+    Stability: a unit's weights have L1 norm `rows * 2^16`, or the plan proves how many rows it has at most; so has what
+    it adds to the tuples, over all of them. No tuple is public: a tally is for a study, which gives out none of it.
+    """
+
+    part: Sum
+
+    def __post_init__(self) -> None:
+        if not self.part.keys or len(cells_of(self.part)) != 1 or isinstance(self.part.input, Distinct):
+            raise ValueError("a tally counts the rows of tuples")
+        if isinstance(self.part.input, Weigh) and (self.part.input.norm is not Norm.L1 or self.part.input.keys):
+            raise ValueError("the rows of a unit are weighed over all tuples together")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """As the engine returns them: the codes of a tuple, then its weight."""
+        return (*self.part.keys, *cells_of(self.part))
+
+
+Node = Rows | Aggregate | Weigh | Distinct | Sum | CountUnits | SumBlocks | CountBlocks | Gather | Tally
 
 
 def cells_of(part: Part) -> tuple[str, ...]:
@@ -266,11 +346,16 @@ def fields(node: Node) -> tuple[Field, ...]:
         return tuple(f for f in row_fields(node.input) if f.name in kept)
     if isinstance(node, Aggregate):
         return tuple(Field(key.name, key.expr.type) for key in node.keys)
-    if isinstance(node, Sum | CountUnits):
+    if isinstance(node, CountBlocks):
+        inputs = {f.name: f for f in fields(node.input)}
+        return (*(inputs[key] for key in node.groups), Field(node.bin, BIGINT), Field(node.cell, BIGINT))
+    if isinstance(node, Sum | CountUnits | SumBlocks):
         inputs = {f.name: f for f in fields(node.input)}
         return tuple(inputs[key] for key in node.keys) + tuple(Field(cell, BIGINT) for cell in cells_of(node))
     if isinstance(node, Gather):
         return node.keys + tuple(Field(cell, BIGINT) for part in node.all_parts for cell in cells_of(part))
+    if isinstance(node, Tally):
+        return tuple(Field(name, BIGINT) for name in node.columns)
     return row_fields(node)
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.plan.measures import PairFunction
+from dpsql.schema.model import Randomized
 from dpsql.types import BOOLEAN, DOUBLE, Type
 
 Terms = tuple[tuple[str, Fraction], ...]
@@ -87,13 +88,88 @@ class Evidence:
     type: Type = BOOLEAN
 
 
-Recipe = Linear | Mean | Variance | Paired | Evidence
+@dataclass(frozen=True)
+class Debiased:
+    """A count or mean of groups by randomized answers, of the rows whose true answer it is.
+
+    `keys` are the places among the release's keys that hold such answers, with how they were randomized. Of a recorded
+    count c of a value, with n the sum over all values (within equal other keys), it is (c - n q) / (p - q).
+    """
+
+    recipe: Linear | Mean
+    keys: tuple[tuple[int, Randomized], ...]
+    type: Type
+
+
+@dataclass(frozen=True)
+class DebiasedMean:
+    """The mean of a function of randomized answers: of the recorded mean m, (m - q total) / (p - q).
+
+    `total` and `squares` are the sums of the function's values, and of their squares, over all answers.
+    """
+
+    mean: Mean
+    randomized: Randomized
+    total: Fraction
+    squares: Fraction
+    type: Type = DOUBLE
+
+
+@dataclass(frozen=True)
+class BlockMean:
+    """center + the sum of coefficient * cell, within the bounds: a mean over a number of blocks that is known."""
+
+    terms: Terms
+    center: Fraction
+    lower: Fraction
+    upper: Fraction
+    type: Type = DOUBLE
+
+
+@dataclass(frozen=True)
+class BetaPosterior:
+    """Of a share, from noisy counts of ones and zeros; `part` is one of the columns that tell it."""
+
+    ones: Terms
+    zeros: Terms
+    alpha: Fraction
+    beta: Fraction
+    confidence: Fraction
+    part: str
+    type: Type = DOUBLE
+
+
+@dataclass(frozen=True)
+class NormalPosterior:
+    """Of a mean, from noisy sums of 1 - z^2, z^2 and z, where z = (v - center) / half lies within [-1, 1].
+
+    As if `prior_n` rows had been seen before, with mean `prior_mean` and, where it is given, deviation `prior_sd`; the
+    deviation may be known, as `sigma`.
+    """
+
+    rest: Terms
+    square: Terms
+    linear: Terms
+    center: Fraction
+    half: Fraction
+    prior_mean: Fraction
+    prior_n: Fraction
+    prior_sd: Fraction | None
+    sigma: Fraction | None
+    confidence: Fraction
+    part: str
+    type: Type = DOUBLE
+
+
+Recipe = (
+    Linear | Mean | Variance | Paired | Evidence | Debiased | DebiasedMean | BlockMean | BetaPosterior | NormalPosterior
+)
 
 
 def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
     """The same answer, of cells that are said otherwise."""
     match recipe:
-        case Linear():
+        case Linear() | BlockMean():
             return replace(recipe, terms=change(recipe.terms))
         case Mean():
             return replace(recipe, count=change(recipe.count), first=change(recipe.first))
@@ -105,5 +181,18 @@ def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
             return replace(recipe, count=change(recipe.count), y=y, x=x, product=change(recipe.product))
         case Evidence():
             return replace(recipe, witnesses=change(recipe.witnesses), count=change(recipe.count))
+        case Debiased(inner):
+            changed = map_terms(inner, change)
+            assert isinstance(changed, Linear | Mean)
+            return replace(recipe, recipe=changed)
+        case DebiasedMean(mean):
+            changed = map_terms(mean, change)
+            assert isinstance(changed, Mean)
+            return replace(recipe, mean=changed)
+        case BetaPosterior():
+            return replace(recipe, ones=change(recipe.ones), zeros=change(recipe.zeros))
+        case NormalPosterior():
+            rest, square, linear = map(change, (recipe.rest, recipe.square, recipe.linear))
+            return replace(recipe, rest=rest, square=square, linear=linear)
         case _:
             assert_never(recipe)

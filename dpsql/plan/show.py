@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from fractions import Fraction
 from typing import assert_never
 
 from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.plan.expr import (
-    And,
-    Arithmetic,
-    Call,
-    Case,
-    Cast,
-    Clip,
-    Column,
-    Compare,
-    Expr,
-    HoleValue,
-    InHole,
-    InList,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Quantise,
-)
+from dpsql.plan.expr import Expr
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -36,13 +19,16 @@ from dpsql.plan.measures import (
     MeanValues,
     Measure,
     PairValues,
+    Posterior,
     Quantile,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
 )
 from dpsql.plan.nodes import (
     Aggregate,
+    CountBlocks,
     CountUnits,
     Distinct,
     Factor,
@@ -52,6 +38,8 @@ from dpsql.plan.nodes import (
     ListedRange,
     Node,
     Sum,
+    SumBlocks,
+    Tally,
     Weigh,
 )
 from dpsql.plan.relations import (
@@ -73,10 +61,10 @@ from dpsql.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
+from dpsql.plan.show_expr import show_domain, show_expr, show_scalar
+from dpsql.plan.statistics import Blocks, Statistic
 from dpsql.plan.walk import inputs, measure_args, walk_rows
-from dpsql.schema.domain import EPOCH, Domain, Scalar
 from dpsql.schema.model import EngineTable, Source
-from dpsql.types import Kind, Type
 
 INDENT = "  "
 MOST_LISTED = 12
@@ -147,8 +135,13 @@ def _node(node: Node) -> list[str]:
             return [f"Sum{_by(', '.join(node.keys))}", *(_bundle(bundle) for bundle in node.bundles)]
         case CountUnits():
             return [_count_units(node)]
+        case SumBlocks() | CountBlocks():
+            what = "SumBlocks" if isinstance(node, SumBlocks) else "CountBlocks"
+            return [f"{what} {node.cell}{_by(', '.join(node.keys))}: {_blocks(node.blocks)}"]
         case Gather():
             return _gather(node)
+        case Tally():
+            return [f"Tally of {', '.join(node.part.keys)}"]
         case _:
             assert_never(node)
 
@@ -211,6 +204,18 @@ def _count_units(part: CountUnits) -> str:
     return f"CountUnits {part.cell}{_by(', '.join(part.keys))}: {kind}{limit}{weighted}"
 
 
+def _blocks(blocks: Blocks) -> str:
+    steps = f"{blocks.lower} to {blocks.upper} in {blocks.steps} steps"
+    return f"{blocks.count} blocks, {steps}: {_statistic(blocks.statistic)}"
+
+
+def _statistic(statistic: Statistic) -> str:
+    """For example a1 of a1 = mad(cost)."""
+    parts = ((one, "*" if one.arg is None else show_expr(one.arg)) for one in statistic.aggregates)
+    named = (f"{one.name} = {one.function}({arg})" + f" at {one.fraction}" * bool(one.fraction) for one, arg in parts)
+    return f"{show_expr(statistic.result)} of {', '.join(named)}"
+
+
 def _gather(gather: Gather) -> list[str]:
     lines = ["Gather" + _by(", ".join(f"{key.name} {key.type}" for key in gather.keys))]
     if gather.listed is not None and gather.keys:
@@ -231,7 +236,7 @@ def _factor(listed: Factor) -> str:
         return f"listed {', '.join(key.name for key in listed.keys)}, at most {listed.count} groups: from {sources}"
     if isinstance(listed, ListedRange):
         return f"listed {listed.key.name}: from {listed.lower} to {listed.upper}"
-    rows = [", ".join(_scalar(value) for value in row) for row in listed.rows]
+    rows = [", ".join(show_scalar(value) for value in row) for row in listed.rows]
     if len(listed.keys) > 1:
         rows = [f"({row})" for row in rows]
     shown = rows if len(rows) <= MOST_LISTED else [*rows[:2], "…", rows[-1]]
@@ -269,11 +274,23 @@ def show_measure(measure: Measure) -> str:
             return f"{'every' if measure.every else 'any'} {args}"
         case Quantile():
             kind = "discrete quantile" if measure.discrete else "quantile"
-            return f"{kind} {args} at {', '.join(map(str, measure.fractions))}{' as a list' if measure.is_list else ''}"
+            how = " as a list" if measure.is_list else f" by {measure.local.by.value}" if measure.local else ""
+            return f"{kind} {args} at {', '.join(map(str, measure.fractions))}{how}"
         case Extreme():
             return f"{'max' if measure.high else 'min'} {args}"
         case Frequent():
             return f"{measure.shape} {args}" + ("" if measure.most is None else f", {measure.most} at most")
+        case Blockwise():
+            clipped = f"clipped to [{measure.lower}, {measure.upper}]"
+            return f"{measure.combine} of {measure.blocks} blocks, {clipped}: {_statistic(measure.statistic)}"
+        case Best():
+            many = f", {measure.most} at most" if measure.is_list else ""
+            return f"best {show_expr(measure.arg)} by {show_measure(measure.score)}{many}"
+        case Posterior():
+            prior = f"prior {measure.alpha}, {measure.beta}, {measure.first} thousandths from the ends"
+            return f"posterior {args}, {measure.draws} draws{' as a list' if measure.is_list else ''}, {prior}"
+        case ConjugatePosterior() | SharesPosterior():
+            return f"{measure.said} {args}"
         case _:
             assert_never(measure)
 
@@ -298,81 +315,3 @@ def _bundle(bundle: Bundle) -> str:
             return f"{', '.join(bundle.cells)}: products of {one} and {other}{shift}"
         case _:
             assert_never(bundle)
-
-
-# --- expressions -----------------------------------------------------------------------------------------------------
-
-
-def show_expr(expr: Expr) -> str:
-    match expr:
-        case Column():
-            return expr.name
-        case Literal():
-            return "null" if expr.value is None else _scalar(expr.value)
-        case Compare():
-            return f"{_inner(expr.left)} {expr.op} {_inner(expr.right)}"
-        case And():
-            return " and ".join(_inner(arg) for arg in expr.args)
-        case Or():
-            return " or ".join(_inner(arg) for arg in expr.args)
-        case Not():
-            return f"not {_inner(expr.arg)}"
-        case IsNull():
-            return f"{_inner(expr.arg)} is null"
-        case InList():
-            return f"{_inner(expr.arg)} in ({', '.join(show_expr(value) for value in expr.values)})"
-        case Arithmetic():
-            wide = ":wide" if expr.type.is_integer and not expr.fits else ""
-            return f"{_inner(expr.left)} {expr.op}{wide} {_inner(expr.right)}"
-        case Case():
-            branches = (f"when {show_expr(when)} then {show_expr(then)}" for when, then in expr.branches)
-            return f"case {' '.join(branches)} else {show_expr(expr.otherwise)} end"
-        case Cast():
-            return f"cast({show_expr(expr.arg)} as {expr.type})"
-        case Call():
-            return f"{expr.function}({', '.join(show_expr(arg) for arg in expr.args)})"
-        case Clip():
-            return f"clip({show_expr(expr.arg)}, {expr.lower}, {expr.upper})"
-        case HoleValue():
-            return f"${expr.hole}"
-        case InHole():
-            return f"{show_expr(expr.arg)} in ${expr.hole}"
-        case Quantise():
-            return f"{_inner(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
-        case _:
-            assert_never(expr)
-
-
-def _inner(expr: Expr) -> str:
-    """An operand, in parentheses where it is an operator itself."""
-    text = show_expr(expr)
-    return f"({text})" if isinstance(expr, Compare | And | Or | Not | IsNull | InList | Arithmetic | Quantise) else text
-
-
-def show_domain(domain: Domain) -> str:
-    text = str(domain.type)
-    if domain.values is not None:
-        text += " of " + ", ".join(_scalar(value) for value in domain.values)
-    elif domain.lower is not None or domain.upper is not None:
-        text += f" [{_bound(domain.lower, domain.type)}, {_bound(domain.upper, domain.type)}]"
-    return text if domain.nullable else f"{text} not null"
-
-
-def _scalar(value: Scalar | None) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-
-
-def _bound(number: Fraction | None, type_: Type) -> str:
-    """Dates and times as such, where the calendar has them."""
-    if number is None:
-        return "…"
-    step = dt.timedelta(days=1) if type_.kind is Kind.DATE else dt.timedelta(microseconds=1)
-    try:
-        at = EPOCH + int(number) * step if type_.is_time else None
-    except OverflowError:
-        at = None
-    return str(number) if at is None else str(at.date() if type_.kind is Kind.DATE else at)

@@ -10,11 +10,14 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.plan.relations import Field
-from dpsql.schema.domain import Domain
+from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import Type
 
 MOST_ROWS = 1_000
 """Rows of a hole: also what it counts as wherever a size is asked at compile time."""
+
+VALUE = "value"
+"""The key that the values of a column are, where they are counted or compared by a score."""
 
 MOST_LENGTH = 1_024
 """Characters of a text in a hole; longer ones are NULL."""
@@ -57,11 +60,44 @@ class ReleaseColumn:
 
 
 @dataclass(frozen=True)
+class Axis:
+    """A column of a tally as whole numbers: places in `values`, or steps of `bins`; behind the last, NULL if it counts.
+
+    Rows in which a column has none of these are not in the tally.
+    """
+
+    name: str
+    type: Type
+    values: tuple[Scalar, ...] | None
+    bins: Bins | None
+    null: bool
+
+    def __post_init__(self) -> None:
+        if (self.values is None) == (self.bins is None):
+            raise ValueError("an axis has values or bins")
+
+    @property
+    def lower(self) -> int:
+        return 0 if self.bins is None else self.bins.lower
+
+    @property
+    def upper(self) -> int:
+        """The last code, NULL's included."""
+        last = len(self.values) - 1 if self.values is not None else self.bins.upper if self.bins is not None else 0
+        return last + self.null
+
+    @property
+    def size(self) -> int:
+        return self.upper - self.lower + 1
+
+
+@dataclass(frozen=True)
 class Bins:
-    """What a chosen bin means: `bin * grid`, as a number or, of dates, as days or microseconds since 1970."""
+    """What a chosen bin means: `origin + bin * grid`, as a number or, of dates, as days or microseconds since 1970."""
 
     lower: int
     upper: int
     grid: Fraction
     type: Type  # of the argument
     discrete: bool  # the answer has the argument's type; else it is a double
+    origin: Fraction = Fraction(0)

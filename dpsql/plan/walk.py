@@ -26,6 +26,9 @@ from dpsql.plan.expr import (
     Quantise,
 )
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -35,12 +38,15 @@ from dpsql.plan.measures import (
     MeanValues,
     Measure,
     PairValues,
+    Posterior,
     Quantile,
+    Score,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
 )
-from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Gather, Node, Sum, Weigh
+from dpsql.plan.nodes import Aggregate, CountBlocks, CountUnits, Distinct, Gather, Node, Sum, SumBlocks, Tally, Weigh
 from dpsql.plan.relations import (
     Expand,
     Filter,
@@ -58,6 +64,7 @@ from dpsql.plan.relations import (
     Table,
     UnitWindow,
 )
+from dpsql.plan.statistics import Statistic
 from dpsql.pulse import beat
 
 
@@ -117,10 +124,14 @@ def measure_args(measure: Measure) -> tuple[Expr, ...]:
             return measure.args
         case PairValues():
             return (measure.y, measure.x)
-        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | ConjugatePosterior():
             return (measure.arg,)
-        case Quantile() | Extreme() | Frequent():
+        case Quantile() | Extreme() | Frequent() | Posterior() | SharesPosterior():
             return (measure.arg,)
+        case Blockwise():
+            return tuple(one.arg for one in measure.statistic.aggregates if one.arg is not None)
+        case Best():
+            return (measure.arg, *measure_args(measure.score))
         case _:
             assert_never(measure)
 
@@ -135,12 +146,28 @@ def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:
             return replace(measure, args=tuple(map(change, measure.args)))
         case PairValues():
             return replace(measure, y=change(measure.y), x=change(measure.x))
-        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | ConjugatePosterior():
             return replace(measure, arg=change(measure.arg))
-        case Quantile() | Extreme() | Frequent():
+        case Quantile() | Extreme() | Frequent() | Posterior() | SharesPosterior():
             return replace(measure, arg=change(measure.arg))
+        case Blockwise(statistic):
+            return replace(measure, statistic=map_statistic(statistic, change))
+        case Best():
+            return replace(measure, arg=change(measure.arg), score=map_score(measure.score, change))
         case _:
             assert_never(measure)
+
+
+def map_statistic(statistic: Statistic, change: Callable[[Expr], Expr]) -> Statistic:
+    """The statistic of other arguments; its result reads the aggregates, and stays."""
+    changed = (one if one.arg is None else replace(one, arg=change(one.arg)) for one in statistic.aggregates)
+    return replace(statistic, aggregates=tuple(changed))
+
+
+def map_score(score: Score, change: Callable[[Expr], Expr]) -> Score:
+    changed = map_measure(score, change)
+    assert isinstance(changed, Score)
+    return changed
 
 
 def row_inputs(node: Rows) -> tuple[Rows, ...]:
@@ -158,7 +185,9 @@ def row_inputs(node: Rows) -> tuple[Rows, ...]:
 def inputs(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Gather):
         return node.all_parts
-    if isinstance(node, Aggregate | Weigh | Distinct | Sum | CountUnits):
+    if isinstance(node, Tally):
+        return (node.part,)
+    if isinstance(node, Aggregate | Weigh | Distinct | Sum | CountUnits | SumBlocks | CountBlocks):
         return (node.input,)
     return row_inputs(node)
 

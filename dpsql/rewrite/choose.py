@@ -13,11 +13,12 @@ from fractions import Fraction
 from math import prod
 
 from dpsql.analysis.domains import node_domains
+from dpsql.analysis.units import unit_facts
 from dpsql.analysis.values import domain_of
-from dpsql.errors import TypeMismatch, UnboundedValues
+from dpsql.errors import TypeMismatch, UnboundedValues, Unsupported
 from dpsql.plan.bundles import CountBundle
 from dpsql.plan.expr import UID, Call, Column, Expr, IsNull, Not, Quantise
-from dpsql.plan.measures import Extreme, Quantile
+from dpsql.plan.measures import Extreme, Local, Quantile
 from dpsql.plan.nodes import Aggregate, Factor, Gather, Listed, ListedHole, ListedRange, Sum
 from dpsql.plan.relations import Field, Filter, Named, Project, Rows, row_fields
 from dpsql.plan.stages import Bins
@@ -50,6 +51,7 @@ class Choice:
     gather: Gather
     bins: Bins
     targets: tuple[Target, ...]
+    local: Local | None = None
 
 
 def choose(
@@ -67,6 +69,8 @@ def choose(
     steps = _steps(arg, _bounded(domain_of(arg, env), measure), declared, listed, most)
     names = tuple(key.name for key in prepared.keys)
     rows = _binned(prepared.rows, steps)
+    if isinstance(measure, Quantile) and measure.local is not None:
+        _need_one_value(rows, measure)
     summed = weigh_units(rows, names, (CountBundle(CELL, None),), policy)
     part = Sum(summed.input, (*names, BIN), summed.bundles)
     bin_ = Field(BIN, BIGINT)
@@ -75,13 +79,24 @@ def choose(
     gather = Gather((*prepared.keys, bin_), every, None, (part,))
     discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
     bins = Bins(steps.lower, steps.upper, steps.grid, measure.arg.type, discrete)
-    return Choice(gather, bins, _targets(measure))
+    return Choice(gather, bins, _targets(measure), measure.local if isinstance(measure, Quantile) else None)
 
 
 def _targets(measure: Quantile | Extreme) -> tuple[Target, ...]:
     if isinstance(measure, Extreme):
         return (ExtremeTarget(measure.high),)
     return tuple(Rank(f) if 0 < f < 1 else ExtremeTarget(f == 1) for f in measure.fractions)
+
+
+def _need_one_value(rows: Rows, measure: Quantile) -> None:
+    """Distances are counted in units, each with one value: of a unit with many rows, each would be a step."""
+    if unit_facts(rows).rows != 1:
+        assert measure.local is not None
+        raise Unsupported(
+            f"a median by {measure.local.by.value} needs one value for each privacy unit",
+            hint="Aggregate per unit first: SELECT MEDIAN(v) FROM (SELECT unit, AVG(x) AS v FROM … GROUP BY unit).",
+            span=measure.span,
+        )
 
 
 def _number(arg: Expr, measure: Quantile | Extreme) -> Expr:
@@ -116,8 +131,7 @@ def _bounded(domain: Domain, measure: Quantile | Extreme) -> Domain:
 def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int) -> Quantise:
     """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
     lower, upper = domain.bounds
-    groups = 1 if listed is None else max(1, prod(min(f.count, _typical(f)) for f in listed.factors))
-    most = max(LEAST_BINS, min(bins, MOST_CELLS // groups))
+    most = room_for(listed, bins)
     natural = declared or (Fraction(1) if domain.type.is_integer else None)
     if domain.type.kind is Kind.DECIMAL:
         natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
@@ -129,6 +143,12 @@ def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed 
     if least > last:
         least = last = round((lower + upper) / 2 / grid)
     return Quantise(arg, grid, least, last)
+
+
+def room_for(listed: Listed | None, bins: int) -> int:
+    """How many bins each group may have."""
+    groups = 1 if listed is None else max(1, prod(min(f.count, _typical(f)) for f in listed.factors))
+    return max(LEAST_BINS, min(bins, MOST_CELLS // groups))
 
 
 def _typical(factor: Factor) -> int:

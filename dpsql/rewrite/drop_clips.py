@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from dpsql.plan.bundles import CountBundle
 from dpsql.plan.expr import Column
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Part, Sum, Weigh
+from dpsql.plan.nodes import CountBlocks, CountUnits, Distinct, Gather, Part, Sum, SumBlocks, Weigh
 from dpsql.plan.relations import Filter, Join, Project, PublicScan, Rows, RowsHole, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
 
@@ -19,6 +19,8 @@ _PASSING = (Scan, PublicScan, RowsHole, Filter, Join)
 
 def drop_clips(gather: Gather) -> Gather:
     sums = [part for part in gather.parts if isinstance(part, Sum)]
+    if any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts):
+        return gather  # they also compare values
     rows = _rows(sums[0]) if sums else None
     if not isinstance(rows, Project) or any(_rows(part) != rows for part in gather.all_parts):
         return gather  # values are compared, or rows filtered, above the clip

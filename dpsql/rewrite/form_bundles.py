@@ -16,6 +16,9 @@ from dpsql.errors import InternalError
 from dpsql.plan.bundles import MOST_WIDE, Bundle, CountBundle
 from dpsql.plan.expr import Column, Expr, Quantise
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -26,7 +29,9 @@ from dpsql.plan.measures import (
     Measure,
     PairFunction,
     PairValues,
+    Posterior,
     Quantile,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
@@ -35,6 +40,7 @@ from dpsql.plan.recipes import Evidence, Linear, Paired, Recipe, Terms
 from dpsql.plan.relations import Rows
 from dpsql.rewrite.grids import declared_grids, quantise
 from dpsql.rewrite.need_bounds import need_bounds
+from dpsql.rewrite.posteriors import posterior
 from dpsql.rewrite.sums import (
     ROWS_CELL,
     PairSums,
@@ -83,7 +89,7 @@ def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) 
     return _Former(measures, node, assume).bundled()
 
 
-_Single = CountValues | SumValues | MeanValues | VarianceValues | Truth
+_Single = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
 _PairKey = tuple[Expr, Expr]
 
 
@@ -131,7 +137,7 @@ class _Former:
         nullable = domain_of(arg, self._env).nullable
         if all(isinstance(m, CountValues) for m in asked):
             return counted(arg, nullable, cell)
-        squares = any(isinstance(m, VarianceValues) for m in asked)
+        squares = any(_is_squared(m) for m in asked)
         value = self._quantised(arg, next(m for m in asked if not isinstance(m, CountValues)), squares)
         if value.lower == value.upper:
             return constant(value, counted(arg, nullable, cell))
@@ -200,8 +206,10 @@ class _Former:
                 if function == "mean":
                     return sums.mean
                 return Linear(sums.count, BIGINT) if function == "count" else Linear(sums.total, sum_type(args[0].type))
-            case Quantile() | Extreme() | Frequent():
-                raise InternalError("this aggregate is a release of its own")
+            case ConjugatePosterior(arg):
+                return posterior(measure, self._sums[arg])
+            case Quantile() | Extreme() | Frequent() | Blockwise() | Best() | Posterior() | SharesPosterior():
+                raise InternalError("this aggregate is a release or a part of its own")
             case _:
                 assert_never(measure)
 
@@ -212,6 +220,12 @@ class _Former:
         first, second = sums.moments
         y, x = (first, second) if _pair(measure)[0] == measure.y else (second, first)
         return Paired(measure.function, sums.count, y, x, sums.product)
+
+
+def _is_squared(measure: Measure) -> bool:
+    if isinstance(measure, ConjugatePosterior):
+        return measure.family == "normal"
+    return isinstance(measure, VarianceValues)
 
 
 def _evidence(sums: Sums, every: bool) -> Evidence:

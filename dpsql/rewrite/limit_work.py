@@ -18,7 +18,7 @@ from dpsql.analysis.narrow import Environment
 from dpsql.analysis.public import multiplied
 from dpsql.analysis.values import domain_of
 from dpsql.errors import LimitExceeded
-from dpsql.plan.expr import Call, Cast, Expr
+from dpsql.plan.expr import And, Call, Cast, Expr, Or
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Rows, is_public
 from dpsql.plan.walk import children, measure_args, node_exprs, row_inputs, walk, walk_rows
@@ -29,6 +29,9 @@ MOST_CHARACTERS = 10_000_000
 
 LONGEST = 100_000
 """What a text may be where nothing is known of it: functions refuse to make longer ones."""
+
+MOST_CONDITIONS = 1_000
+"""In AND and OR of one release: DuckDB's optimizer takes some seconds for a thousand, minutes for three thousand."""
 
 _SLOW: Mapping[str, int] = {
     "initcap": 800,  # takes a text apart into a list of letters
@@ -80,3 +83,13 @@ def _readers(expr: Expr) -> Iterator[Call | Cast]:
 def _length(arg: Expr, env: Environment) -> int:
     length = domain_of(arg, env).length
     return LONGEST if length is None else length
+
+
+def limit_conditions(asked: Aggregate) -> None:
+    """Engines take time that grows with the square of a chain of AND or OR, and more; lists of values are no chains."""
+    rows = [expr for node in walk_rows(asked.input) for expr in node_exprs(node)]
+    exprs = [*rows, *(key.expr for key in asked.keys), *(arg for m in asked.measures for arg in measure_args(m))]
+    parts = sum(len(part.args) for expr in exprs for part in walk(expr) if isinstance(part, And | Or))
+    if parts > MOST_CONDITIONS:
+        raise LimitExceeded(f"private rows are tried on more than {MOST_CONDITIONS} conditions",
+                            hint="Equalities may be a list: x IN (1, 2, 3), x NOT IN (1, 2, 3).")  # fmt: skip

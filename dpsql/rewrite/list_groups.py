@@ -50,7 +50,7 @@ class Groups:
 
 
 def list_groups(aggregate: Aggregate) -> Groups:
-    env = tried(node_domains(_as_declared(aggregate.input)), aggregate)
+    env = tried(node_domains(as_declared(aggregate.input)), aggregate)
     choices = {key.name: key_choices(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
         return _list_sets(aggregate, choices)
@@ -153,7 +153,7 @@ def _plain(expr: Expr) -> Expr:
     return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
-def _as_declared(node: Rows) -> Rows:
+def as_declared(node: Rows) -> Rows:
     """The rows with NULL only where the owner says that NULL is a group, or public rows have it."""
 
     def declared(column: ScanColumn) -> ScanColumn:

@@ -8,6 +8,9 @@ from dpsql.analysis.domains import node_domains
 from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -17,7 +20,9 @@ from dpsql.plan.measures import (
     MeanValues,
     Measure,
     PairValues,
+    Posterior,
     Quantile,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
@@ -68,7 +73,13 @@ def _name(asked: Measure) -> str:
             return asked.function.value.upper()
         case Truth():
             return "BOOL_AND" if asked.every else "BOOL_OR"
+        case Blockwise():
+            return "BLOCKWISE"
+        case ConjugatePosterior():
+            return f"{asked.family.upper()}_POSTERIOR"
         case CountRows() | CountValues() | CountDistinctUnits() | Quantile() | Extreme() | Frequent():
+            return "the aggregate"
+        case Best() | Posterior() | SharesPosterior():
             return "the aggregate"
         case _:
             assert_never(asked)
@@ -79,5 +90,7 @@ def _clipped(arg: Expr, asked: Measure) -> str:
         texts = [f"CLIP({text}, 0, 100)" if arg == part else text
                  for part, text in zip((asked.y, asked.x), asked.texts, strict=True)]  # fmt: skip
         return f"{_name(asked)}({', '.join(texts)})"
+    if isinstance(asked, Blockwise):
+        return f"CLIP({asked.text}, 0, 100) in its place,"
     text = f"CLIP({getattr(asked, 'text', '…')}, 0, 100)"
     return _name(asked).replace("…", text) if isinstance(asked, DistinctValues) else f"{_name(asked)}({text})"

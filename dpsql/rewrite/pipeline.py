@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.analysis.public import multiplied
-from dpsql.plan.expr import Column, Expr
-from dpsql.plan.measures import Measure
+from dpsql.plan.expr import ROW, Column, Expr
+from dpsql.plan.measures import Blockwise, Measure
 from dpsql.plan.nodes import Aggregate, Gather, Part, Sum, Weigh
 from dpsql.plan.recipes import Recipe
-from dpsql.plan.relations import SET, Field, Filter, Named, Project, Rows
+from dpsql.plan.relations import SET, Field, Filter, Named, Project, Rows, row_fields
 from dpsql.plan.walk import map_measure, measure_args, walk
+from dpsql.rewrite.carry_rows import carry_rows
 from dpsql.rewrite.drop_clips import drop_clips
 from dpsql.rewrite.exact_units import exact_units
 from dpsql.rewrite.expand_sets import expand_sets
+from dpsql.rewrite.form_blocks import check_reach, refuse_sets, sum_blocks
 from dpsql.rewrite.form_bundles import form_bundles
 from dpsql.rewrite.keep_pairs import keep_pairs
 from dpsql.rewrite.limit_joins import limit_joins
@@ -50,7 +52,8 @@ class Prepared:
 
 
 def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
-    aggregate = join_by_unit(push_conditions(scan_tables(aggregate, resolved)))
+    refuse_sets(aggregate)
+    aggregate = join_by_unit(push_conditions(scan_tables(carry_rows(aggregate), resolved)))
     aggregate = limit_work(limit_joins(limit_public(aggregate)))
     aggregate = make_total(exact_units(aggregate))
     groups = list_groups(aggregate)
@@ -65,7 +68,9 @@ def prepare(aggregate: Aggregate, resolved: Resolved) -> Prepared:
 def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritten:
     prepared = prepare(aggregate, resolved)
     rows, groups = prepared.rows, prepared.groups
-    bundled = form_bundles(prepared.measures, rows, policy.rows)
+    blockwise = [measure for measure in prepared.measures if isinstance(measure, Blockwise)]
+    others = tuple(measure for measure in prepared.measures if not isinstance(measure, Blockwise))
+    bundled = form_bundles(others, rows, policy.rows)
     keys = tuple(key.name for key in prepared.keys)
     parts: list[Part] = []
     if bundled.bundles:
@@ -75,10 +80,16 @@ def rewrite(aggregate: Aggregate, resolved: Resolved, policy: Policy) -> Rewritt
     for count in bundled.units:
         counted = rows if count.where is None else Filter(rows, count.where)
         parts.append(count_units(counted, keys, count.cell, groups.listed, policy))
+    blocks = [sum_blocks(m, rows, keys, f"b{number}", policy.rows) for number, m in enumerate(blockwise, 1)]
+    parts += [part for part, _ in blocks]
+    means, linear = iter([mean for _, mean in blocks]), iter(bundled.recipes)
+    recipes = tuple(next(means) if isinstance(m, Blockwise) else next(linear) for m in prepared.measures)
     selection = select_groups(rows, groups.selected, policy)
     gather = Gather(_selected_first(prepared.keys, groups.selected), groups.listed, selection, tuple(parts))
+    for measure, (part, _) in zip(blockwise, blocks, strict=True):
+        check_reach(measure, part, gather)
     notices = ((NULLS_DROPPED,) if groups.drops_nulls else ()) + _counted_often(aggregate, rows, parts, policy)
-    return Rewritten(drop_clips(gather), bundled.recipes, notices)
+    return Rewritten(drop_clips(gather), recipes, notices)
 
 
 def _counted_often(aggregate: Aggregate, rows: Rows, parts: list[Part], policy: Policy) -> tuple[str, ...]:
@@ -109,6 +120,7 @@ def _narrow_rows(aggregate: Aggregate) -> tuple[Project, tuple[Measure, ...]]:
                 names[arg] = Column(f"x{len(names) + 1}", arg.type, _origin(arg))
                 columns.append(Named(names[arg].name, arg))
         measures.append(map_measure(measure, names.__getitem__))
+    columns += [Named(f.name, Column(f.name, f.type)) for f in row_fields(aggregate.input) if f.name == ROW]
     return Project(aggregate.input, tuple(columns)), tuple(measures)
 
 

@@ -12,6 +12,9 @@ from sqlglot import exp
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.plan.expr import And, Call, Case, Cast, Expr, IsNull, Literal, Not
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -22,28 +25,37 @@ from dpsql.plan.measures import (
     Measure,
     PairFunction,
     PairValues,
+    Posterior,
     Quantile,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
 )
+from dpsql.sql import blockwise
 from dpsql.sql.bind_expr import bind_condition, bind_expr
 from dpsql.sql.bind_span import seconds
 from dpsql.sql.choices import NAMED_CHOICES, bind_choice, bind_within_group, is_choice
 from dpsql.sql.coerce import number_literal
 from dpsql.sql.dialect import only, span_of, spelled
 from dpsql.sql.names import Scope
+from dpsql.sql.posteriors import POSTERIORS, bind_posterior
+from dpsql.sql.scores import SCORED, bind_scored
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Type, sum_type
 
 ANSWERED = (
     "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
-    "VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP, COVAR_SAMP, CORR, REGR_SLOPE and its like, BOOL_AND, BOOL_OR"
+    "VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP, COVAR_SAMP, CORR, REGR_SLOPE and its like, BOOL_AND, BOOL_OR, "
+    "BETA_POSTERIOR, NORMAL_POSTERIOR, DIRICHLET_POSTERIOR"
 )
 _WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile,
                 exp.Grouping)  # fmt: skip
 _SHOWN = frozenset({"arbitrary", "first", "last"})
 _LISTED = frozenset({"list", "listagg"})
-_NAMED = frozenset({"every", "mean"}) | NAMED_CHOICES | _SHOWN | _LISTED
+_NAMED = (
+    frozenset({"every", "mean", blockwise.NAME}) | NAMED_CHOICES | SCORED | POSTERIORS | _SHOWN | _LISTED
+    | blockwise.ONLY_HERE
+)
 """Aggregates that sqlglot takes for functions that it does not know."""
 
 
@@ -84,10 +96,21 @@ def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
         return bind_within_group(node, scope)
     if is_choice(node):
         return bind_choice(node, scope)
+    if blockwise.is_blockwise(node):
+        return blockwise.bind_blockwise(node, scope, is_aggregate)
+    if _name(node) in SCORED:
+        return bind_scored(node, scope, bind_score)
     binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_name(node))
     if binder is None:
         raise _refused(node)
     return binder(node, scope)
+
+
+def bind_score(node: exp.Expr, scope: Scope) -> Measure | None:
+    """What candidates are compared by: an aggregate, or the sum of a plain expression; None where it is neither."""
+    if is_aggregate(node):
+        return bind_measure(node, scope)
+    return None if holds_aggregate(node) else bind_measure(exp.Sum(this=node), scope)
 
 
 def _name(node: exp.Expr) -> str:
@@ -102,7 +125,8 @@ def _refused(node: exp.Expr) -> Unsupported:
     if isinstance(node, exp.GroupConcat | exp.ArrayAgg | exp.List | exp.JSONArrayAgg) or _name(node) in _LISTED:
         hint = "COUNT(*) with GROUP BY x, or HISTOGRAM(x), counts how often each value is there."
         return Unsupported(f"{what} would show the values of all rows", hint=hint, span=span)
-    return Unsupported(f"{what} is not supported yet", hint=f"These are: {ANSWERED}.", span=span)
+    hint = blockwise.instead(node) or f"These are: {ANSWERED}."
+    return Unsupported(f"{what} is not supported yet", hint=hint, span=span)
 
 
 def measure_type(measure: Measure) -> Type:
@@ -114,7 +138,7 @@ def measure_type(measure: Measure) -> Type:
             return BIGINT
         case DistinctValues(function, args):
             return {"count": BIGINT, "sum": sum_type(args[0].type), "mean": DOUBLE}[function]
-        case MeanValues() | VarianceValues():
+        case MeanValues() | VarianceValues() | Blockwise() | ConjugatePosterior():
             return DOUBLE
         case PairValues(function):
             return BIGINT if function is PairFunction.COUNT else DOUBLE
@@ -124,8 +148,10 @@ def measure_type(measure: Measure) -> Type:
             if measure.discrete or (arg.type.is_time and arg.type != DATE):
                 return arg.type
             return TIMESTAMP if arg.type == DATE else DOUBLE
-        case Extreme(arg) | Frequent(arg):
+        case Extreme(arg) | Frequent(arg) | Best(arg) | SharesPosterior(arg):
             return arg.type
+        case Posterior():
+            return DOUBLE
         case _:
             assert_never(measure)
 
@@ -309,10 +335,12 @@ def _filtered(measure: Measure, condition: Expr, node: exp.Expr) -> Measure:
             return replace(measure, args=(where(args[0]), *args[1:]), span=span)
         case PairValues():
             return replace(measure, y=where(measure.y), span=span)
-        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth():
+        case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | ConjugatePosterior():
             return replace(measure, arg=where(measure.arg), span=span)
-        case Quantile() | Extreme() | Frequent():
+        case Quantile() | Extreme() | Frequent() | Best() | Posterior() | SharesPosterior():
             return replace(measure, arg=where(measure.arg), span=span)
+        case Blockwise():
+            return blockwise.filtered(measure, where)
         case _:
             assert_never(measure)
 
@@ -347,4 +375,6 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = {
     exp.LogicalAnd: _truth(every=True),
     exp.LogicalOr: _truth(every=False),
 }
-_NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {"every": _truth(every=True), "mean": _mean}
+_NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {
+    "every": _truth(every=True), "mean": _mean, **dict.fromkeys(POSTERIORS, bind_posterior)
+}  # fmt: skip

@@ -9,7 +9,18 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.plan.expr import Expr
-from dpsql.plan.measures import Extreme, Frequent, Measure, Quantile, Truth
+from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
+    Extreme,
+    Frequent,
+    Measure,
+    Posterior,
+    Quantile,
+    SharesPosterior,
+    Truth,
+)
 from dpsql.sql.aggregates import is_aggregate, measure_type
 from dpsql.sql.dialect import span_of, spelled
 from dpsql.sql.errorbars import NoBars
@@ -47,7 +58,11 @@ class BlockColumns:
 
 def has_error(measure: Measure) -> bool:
     """Whether the noise alone tells how far the answer may be off; what was chosen or decided has no such figure."""
-    return not isinstance(measure, Quantile | Extreme | Frequent | Truth) and measure_type(measure).is_number
+    if isinstance(measure, Blockwise):
+        return measure.combine == "mean"
+    chosen = isinstance(measure, Quantile | Extreme | Frequent | Best | Posterior)
+    told = isinstance(measure, Truth | ConjugatePosterior | SharesPosterior)
+    return not chosen and not told and measure_type(measure).is_number
 
 
 def no_bars(found: NoBars, function: str) -> Unsupported:

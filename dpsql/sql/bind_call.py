@@ -1,4 +1,8 @@
-"""Calls of functions over private rows: their arguments, already bound, are checked here against the records."""
+"""Calls of functions over private rows: their arguments, already bound, are checked here against the records.
+
+Arguments by name, with => or :=, as in BETA_POSTERIOR(urgent, alpha => 1), are read here too: each once, behind the
+others, and a literal, so that nothing of it reaches the engine.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,13 @@ from itertools import product
 from sqlglot import exp
 
 from dpsql.analysis.image import constant
-from dpsql.errors import TypeMismatch, UnknownFunction, Unsupported
+from dpsql.errors import InvalidParameter, InvalidSyntax, TypeMismatch, UnknownFunction, Unsupported
 from dpsql.functions.record import Fit, Function
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import Call, Clip, Expr, Literal
 from dpsql.sql.coerce import coerce, convert_literal, meet, number_literal
-from dpsql.sql.dialect import span_of, spelled
+from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.numerals import exact_number
 from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Type, integer_range
 
 _SUGGESTED = (*(name for name, function in FUNCTIONS.items() if function.written), "clip", "count", "sum", "avg")
@@ -86,3 +91,70 @@ def clip(args: list[Expr], node: exp.Expr) -> Expr:
         if lower > upper:
             raise TypeMismatch(f"no {args[0].type} lies between these bounds", span=span_of(node))
     return Clip(args[0], lower, upper)
+
+
+# --- arguments by name -----------------------------------------------------------------------------------------------
+
+_COUNTED = {1: "one argument", 3: "three arguments"}
+
+
+def is_named(arg: exp.Expr) -> bool:
+    """Whether it is written as alpha => 1, or alpha := 1."""
+    return isinstance(arg, exp.Kwarg | exp.PropertyEQ)
+
+
+def read_arguments(
+    node: exp.Expr, called: str, takes: int, known: tuple[str, ...], example: str
+) -> tuple[list[exp.Expr], dict[str, exp.Expr]]:
+    """The arguments that stand in their places, of which there are `takes`, and those by name, which are literals."""
+    plain = [arg for arg in node.expressions if not is_named(arg)]
+    names = ", ".join(known)
+    if len(plain) != takes or any(is_named(arg) for arg in node.expressions[:takes]):
+        raise InvalidSyntax(f"{called} takes {_COUNTED[takes]}, then {names} by name", hint=f"For example: {example}.",
+                            span=span_of(node))  # fmt: skip
+    named: dict[str, exp.Expr] = {}
+    for arg in node.expressions[takes:]:
+        only(arg, "this", "expression")
+        name, span = str(arg.this.name).lower(), span_of(arg.this) or span_of(arg) or span_of(node)
+        if name not in known:
+            raise InvalidSyntax(f'{called} has no argument "{name}"; there are {names}',
+                                hint=f"For example: {example}.", span=span)  # fmt: skip
+        if name in named:
+            raise InvalidSyntax(f'argument "{name}" of {called} is given twice', hint="Leave out one of them.",
+                                span=span)  # fmt: skip
+        named[name] = arg.expression
+    return plain, named
+
+
+def literal_number(value: exp.Expr) -> Fraction | None:
+    """A number as it is written, with its sign; None of anything else."""
+    negative = False
+    while isinstance(value, exp.Neg | exp.Paren):
+        negative ^= isinstance(value, exp.Neg)
+        value = value.this
+    if not isinstance(value, exp.Literal) or value.args.get("is_string"):
+        return None
+    number = exact_number(str(value.this), span_of(value))
+    return None if number is None else -number if negative else number
+
+
+def number_between(
+    name: str, value: exp.Expr, least: Fraction, most: Fraction, node: exp.Expr, example: str
+) -> Fraction:
+    number = literal_number(value)
+    if number is None or not least <= number <= most:
+        raise InvalidParameter(f"{name} must be a literal between {_shown(least)} and {_shown(most)}",
+                               hint=f"For example: {example}.", span=span_of(value) or span_of(node))  # fmt: skip
+    return number
+
+
+def whole_between(name: str, value: exp.Expr, least: int, most: int, node: exp.Expr, example: str) -> int:
+    number = literal_number(value)
+    if number is None or number.denominator != 1 or not least <= number <= most:
+        raise InvalidParameter(f"{name} must be a whole number, a literal between {least} and {most}",
+                               hint=f"For example: {example}.", span=span_of(value) or span_of(node))  # fmt: skip
+    return number.numerator
+
+
+def _shown(number: Fraction) -> str:
+    return str(number.numerator) if number.denominator == 1 and number <= 10**6 else f"{float(number):g}"

@@ -26,6 +26,7 @@ from dpsql.sql.grouping import grouping_sets
 from dpsql.sql.names import BoundColumn
 from dpsql.sql.output_names import output_name
 from dpsql.sql.outputs import Output, folded, integer_division, is_all, type_of
+from dpsql.sql.posteriors import spread
 from dpsql.sql.ranges import DeclaredEnds
 from dpsql.sql.references import SET_KEY, References
 from dpsql.sql.sandboxed import check_function
@@ -105,7 +106,7 @@ class ReleaseBlock:
     def _expanded(self) -> list[exp.Expr]:
         """SELECT items with * written out and every item named."""
         items: list[exp.Expr] = []
-        for item in self._select.expressions:
+        for item in spread(self._select.expressions):
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 for column in star_columns(item, self._scope):
                     reference = exp.column(exp.to_identifier(column.name, quoted=True))
@@ -114,8 +115,7 @@ class ReleaseBlock:
                 items.append(exp.Alias(this=item.this, alias=folded(item.args["alias"])))
             else:
                 # Not `alias_`: of a sub-select it would make a table.
-                name = exp.to_identifier(output_name(item), quoted=True)
-                items.append(exp.Alias(this=item, alias=name))
+                items.append(exp.Alias(this=item, alias=exp.to_identifier(output_name(item), quoted=True)))
         for item in items:  # what a sub-select's names mean is asked of the block around it
             item.parent = self._select
         return items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -63,6 +64,7 @@ class BoundRelease:
     columns: tuple[ReleaseColumn, ...]
     holes: tuple[BoundHole, ...] = ()
     notices: tuple[str, ...] = ()
+    epsilon: Fraction | None = None  # of randomized answers of all units: with which each is told
 
 
 @dataclass(frozen=True)

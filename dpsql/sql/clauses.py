@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
 from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.blocks import RECURSIVE, Ownership
-from dpsql.sql.coerce import bind_literal
 from dpsql.sql.dialect import CLAUSES, span_of
 from dpsql.sql.parentheses import leaves
-from dpsql.types import Type
 
 
 def check_clauses(select: exp.Select) -> None:
@@ -26,44 +22,27 @@ def check_clauses(select: exp.Select) -> None:
         raise Unsupported("FETCH … WITH TIES and PERCENT are not supported", hint="LIMIT takes a number of rows.")
 
 
+def is_randomized(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "randomized"
+
+
+def asks_randomized(select: exp.Select) -> bool:
+    """Whether a block calls RANDOMIZED in its SELECT list; sub-selects are blocks of their own."""
+
+    def holds(node: exp.Expr) -> bool:
+        if isinstance(node, exp.Query | exp.Subquery):
+            return False
+        return is_randomized(node) or any(map(holds, node.iter_expressions()))
+
+    return any(map(holds, select.expressions))
+
+
 def aggregates(select: exp.Select) -> bool:
-    if select.args.get("group") is not None or select.args.get("distinct") is not None:
+    """Whether a block over private rows is a release, unless it is one of each unit."""
+    if select.args.get("group") is not None or select.args.get("distinct") is not None or asks_randomized(select):
         return True
     parts = [*select.expressions, select.args.get("having"), select.args.get("qualify"), select.args.get("order")]
     return any(holds_aggregate(part) for part in parts if part is not None)
-
-
-def asks_types(select: exp.Select) -> bool:
-    limit, where = select.args.get("limit"), select.args.get("where")
-    if limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) == "0":
-        return True
-    return where is not None and _is_false(where.this)
-
-
-def types_only(columns: Iterable[tuple[str, Type]]) -> exp.Select:
-    """No row, with columns of these names and types."""
-    items = [exp.alias_(exp.cast(exp.Null(), str(type_)), name, quoted=True) for name, type_ in columns]
-    return exp.select(*items).where(exp.false())
-
-
-def _is_false(node: exp.Expr) -> bool:
-    """WHERE FALSE, 1 = 0, 1 <> 1, NOT TRUE: also in parentheses, and beside other conditions."""
-    match node:
-        case exp.Paren():
-            return _is_false(node.this)
-        case exp.And():
-            return _is_false(node.this) or _is_false(node.expression)
-        case exp.Boolean():
-            return not node.this
-        case exp.Not() if isinstance(node.this, exp.Boolean):
-            return bool(node.this.this)
-        case exp.EQ() | exp.NEQ():
-            sides = [bind_literal(side) for side in (node.this, node.expression) if isinstance(side, exp.Literal)]
-            if len(sides) != 2 or not all(side.type.is_number for side in sides):
-                return False
-            return (sides[0].value == sides[1].value) == isinstance(node, exp.NEQ)
-        case _:
-            return False
 
 
 def one_unit(select: exp.Select) -> NotPrivate:

@@ -1,5 +1,5 @@
-"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE, transactions, and what a connection
-holds.
+"""Statements besides SELECT, read from tokens: SET, RESET, SHOW, EXPLAIN, DESCRIBE, transactions, what a connection
+holds, and what an analyst makes.
 
 Transactions keep and drop settings only: charges are durable when they are made, and data is never written.
 """
@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
 from dpsql.sql.held_commands import HEADS, HeldCommand, read_held_command
+from dpsql.sql.made_commands import MadeCommand, read_made_command
 from dpsql.sql.parameters import Parameter, bind
 from dpsql.sql.parse import tokenize
 
@@ -113,6 +114,7 @@ Command = (
     | NothingCommand
     | DiscardCommand
     | HeldCommand
+    | MadeCommand
 )
 
 # Spaces and comments may stand before the first word.
@@ -120,7 +122,7 @@ Command = (
 _BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 _HEAD = re.compile(
     _BLANK + r"(set|reset|show|explain|describe|desc|summarize|begin|start|commit|end|rollback|abort|savepoint|release"
-    r"|discard|unlisten|prepare|execute|deallocate|declare|fetch|move|close|copy)\b",
+    r"|discard|unlisten|prepare|execute|deallocate|declare|fetch|move|close|copy|create|drop)\b",
     re.IGNORECASE,
 )
 _QUERY = re.compile(_BLANK + r"(?:\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
@@ -154,6 +156,9 @@ def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | No
         return DescribeQueryCommand(*_inner(sql, end))
     if first in HEADS:
         return read_held_command(sql)
+    made = read_made_command(sql) if first in ("create", "drop", "show") else None
+    if made is not None or first in ("create", "drop"):  # others of these are refused as queries
+        return made
     words = bind(_words(sql, end), parameters)
     match first:
         case "set":

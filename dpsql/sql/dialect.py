@@ -16,7 +16,7 @@ from dpsql.span import Span
 from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER, left_out
 from dpsql.sql.spellings import FUNCTIONS
 
-_INTERNAL = ("J_S_O_N_", "TS_OR_DS_", "X_M_L_")
+_INTERNAL = ("J_S_O_N_", "PREDICT", "TS_OR_DS_", "X_M_L_")
 """Names that sqlglot has for nodes of its own: nobody's functions, and some cannot be written again."""
 
 _T = TypeVar("_T")

@@ -18,7 +18,7 @@ from sqlglot import exp
 from dpsql.analysis.domains import node_domains
 from dpsql.analysis.values import domain_of
 from dpsql.plan.expr import UID
-from dpsql.plan.measures import Extreme, MeanValues, Measure, Quantile
+from dpsql.plan.measures import Blockwise, Extreme, MeanValues, Measure, Quantile
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Field, PublicScan, PublicTable, Rows, Scan, ScanColumn, Table, UnitId
 from dpsql.plan.walk import map_rows
@@ -132,6 +132,8 @@ def _passed_on(node: exp.Column, select: exp.Select, state: State) -> Interval |
 
 
 def _measured(measure: Measure, aggregate: Aggregate, schema: Schema) -> Interval | None:
+    if isinstance(measure, Blockwise):
+        return measure.lower, measure.upper
     if not isinstance(measure, MeanValues | Quantile | Extreme) or not measure.arg.type.is_number:
         return None
     if isinstance(measure, Quantile) and measure.is_list:

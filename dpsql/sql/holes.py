@@ -118,7 +118,7 @@ class Holes:
         return hole
 
     def _block(self, query: exp.Expr) -> Block:
-        """The sub-select as post-processing, with the CTEs that it reads; the same one however often it is met."""
+        """The sub-select as post-processing, with the CTEs and views that it reads; the same one whenever it is met."""
         known = self.state.inner.get(id(query))
         if known is not None:
             return known[1]
@@ -126,7 +126,7 @@ class Holes:
         block = self.query(query, env)
         if block.ownership is Ownership.OWNED:
             raise must_aggregate(query, query)
-        block = Block(block.ownership, with_ctes(block.post, env), (), block.outputs)
+        block = Block(block.ownership, with_ctes(block.post, self.state.views | env), (), block.outputs)
         self.state.inner[id(query)] = (query, block)
         return block
 

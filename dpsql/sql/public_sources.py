@@ -12,7 +12,7 @@ from dpsql.catalog.find import place_of
 from dpsql.catalog.identity import Identity
 from dpsql.errors import UnknownTable
 from dpsql.plan.relations import Field
-from dpsql.schema.model import Column
+from dpsql.schema.model import MADE, Column, MadeTable, Schema
 from dpsql.sql.bind import find_table
 from dpsql.sql.blocks import Block, Ownership, PublicRead, State
 from dpsql.sql.dialect import span_of
@@ -29,7 +29,11 @@ def public_source(source: exp.Table, state: State, who: Identity) -> Block:
     Of a preview also a private one: then made-up rows are read, which `made_up` names, and no row of the table.
     """
     place = place_of(state.schema, source.db, source.name) or ""
-    if place:
+    made = made_table(state.schema, source)
+    if made is not None:
+        place, table = MADE, source.name
+        columns = tuple(Field(c.name, c.type) for c in made.columns)
+    elif place:
         found = find_catalog(state.schema, who, place, source.name.lower())
         if found is None:
             raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
@@ -44,6 +48,19 @@ def public_source(source: exp.Table, state: State, who: Identity) -> Block:
         table, columns = declared.name, tuple(Field(c.name, c.type) for c in declared.columns)
     read = state.reads.setdefault((place, table), PublicRead(f"_p{len(state.reads) + 1}", place, table, columns))
     return _read_as(read.name, source, columns)
+
+
+def made_table(schema: Schema, source: exp.Table) -> MadeTable | None:
+    """What the account itself has made, by its key; nobody else's is known here."""
+    if source.db != MADE:
+        return None
+    return next((made for made in schema.made if made.key == source.name), None)
+
+
+def without_schema(source: exp.Table) -> None:
+    """"public"."v" is "v" after the split; what it is called stays."""
+    source.set("db", None)
+    source.set("catalog", None)
 
 
 def without_schemas(select: exp.Select) -> None:

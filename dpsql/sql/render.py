@@ -11,6 +11,7 @@ from typing import assert_never
 from dpsql.errors import InternalError, LimitExceeded
 from dpsql.plan.expr import ONE, UID, WEIGHT
 from dpsql.plan.nodes import (
+    CountBlocks,
     CountUnits,
     Distinct,
     Factor,
@@ -22,6 +23,8 @@ from dpsql.plan.nodes import (
     Norm,
     Part,
     Sum,
+    SumBlocks,
+    Tally,
     Weigh,
     cells_of,
     fields,
@@ -29,6 +32,7 @@ from dpsql.plan.nodes import (
 from dpsql.plan.relations import Join, Rows
 from dpsql.plan.walk import walk_nodes
 from dpsql.sql.literals import identifier, literal, type_name
+from dpsql.sql.render_blocks import filled, render_count_blocks, render_sum_blocks
 from dpsql.sql.render_bundles import component, counts_rows, render_bundles
 from dpsql.sql.render_distinct import distinct_rows
 from dpsql.sql.render_expr import render_expr
@@ -47,13 +51,18 @@ SQRT_MARGIN = "(1 - pow(2, -40))"
 """Covers the round-off of sqrt and division in weights of 2^16/sqrt(t)."""
 
 
-def render(gather: Gather) -> str:
+def render(gather: Gather | Tally) -> str:
     """The exact cells of a release, to be run as one statement on one snapshot."""
     ctes: dict[str, str] = {}
+    if isinstance(gather, Tally):
+        return _with(ctes, _tally(gather, _part(gather.part, 1, ctes)))
     names = [_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
     if gather.listed is not None and gather.keys:
         ctes |= _listed(gather.listed)
-    select = _gather(gather, names)
+    return _with(ctes, _gather(gather, names))
+
+
+def _with(ctes: dict[str, str], select: str) -> str:
     if not ctes:
         return select
     sql = "WITH " + ",\n".join(f"{name} AS {body}" for name, body in ctes.items()) + "\n" + select
@@ -92,7 +101,7 @@ def _gather(gather: Gather, names: list[str]) -> str:
     if gather.selection is not None:
         owner |= dict.fromkeys(gather.selection.keys, names[0])
     columns = [f"{owner[key.name]}.{identifier(key.name)}" for key in gather.keys]
-    columns += [_cell(name, cell) for part, name in parts for cell in cells_of(part)]
+    columns += [_cell(cell, _found(part, name, cell, owner)) for part, name in parts for cell in cells_of(part)]
     base = ([names[0]] if gather.selection is not None else []) + list(dict.fromkeys(owner[key] for key in listed))
     joined = parts[1:] if gather.selection is not None else parts
     if not gather.keys:
@@ -103,6 +112,12 @@ def _gather(gather: Gather, names: list[str]) -> str:
     return f"SELECT {', '.join(columns)}\nFROM {sources}\nORDER BY {', '.join(order)}"
 
 
+def _tally(tally: Tally, name: str) -> str:
+    codes = [f"CAST({name}.{identifier(key)} AS BIGINT) AS {identifier(key)}" for key in tally.part.keys]
+    cells = ", ".join([*codes, *(_cell(name, cell) for cell in cells_of(tally.part))])
+    return f"SELECT {cells}\nFROM {name}\nORDER BY {', '.join(identifier(key) for key in tally.part.keys)}"
+
+
 def _join_part(part: Part, name: str, owner: dict[str, str]) -> str:
     on = " AND ".join(
         f"{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}" for key in part.keys
@@ -110,8 +125,12 @@ def _join_part(part: Part, name: str, owner: dict[str, str]) -> str:
     return f"\nLEFT JOIN {name} ON {on}"
 
 
-def _cell(name: str, cell: str) -> str:
-    value = f"COALESCE({name}.{identifier(cell)}, 0)"
+def _found(part: Part, name: str, cell: str, owner: dict[str, str]) -> str:
+    """What stands in a cell; of groups that a part knows nothing of, 0."""
+    return filled(part, name, owner) if isinstance(part, CountBlocks) else f"COALESCE({name}.{identifier(cell)}, 0)"
+
+
+def _cell(cell: str, value: str) -> str:
     return f"CAST(LEAST(GREATEST({value}, {-MOST}), {MOST}) AS BIGINT) AS {identifier(cell)}"
 
 
@@ -176,6 +195,10 @@ def _part(part: Part, number: int, ctes: dict[str, str]) -> str:
             body = _sum(part, ctes)
         case CountUnits():
             body = _count_units(part, number, ctes)
+        case SumBlocks():
+            body = render_sum_blocks(part, _rows(part.input, ctes))
+        case CountBlocks():
+            body = render_count_blocks(part, _rows(part.input, ctes))
         case _:
             assert_never(part)
     name = f"part{number}"

@@ -145,10 +145,10 @@ def exact_aggregate(function: str, arg: Expr, type_: Type, over: str) -> str:
         case "any" | "all":
             return f"bool_{'or' if function == 'any' else 'and'}({sql}){over}"
         case "sum" if isinstance(arg, Quantise):
-            total = _worth(f"CAST(SUM({sql}){over} AS DOUBLE)", arg.grid)
+            total = worth(f"CAST(SUM({sql}){over} AS DOUBLE)", arg.grid)
             return total if type_ == DOUBLE else cast(total, type_)
         case "mean" if isinstance(arg, Quantise):
-            return f"({_worth(f'CAST(SUM({sql}){over} AS DOUBLE)', arg.grid)} / NULLIF(COUNT({sql}){over}, 0))"
+            return f"({worth(f'CAST(SUM({sql}){over} AS DOUBLE)', arg.grid)} / NULLIF(COUNT({sql}){over}, 0))"
         case "sum" if arg.type.is_integer and arg.type != HUGEINT:
             return cast(f"SUM({sql}){over}", BIGINT)
         case "mean" if arg.type.is_integer and arg.type != HUGEINT:
@@ -168,7 +168,7 @@ def _spread(function: str, arg: Quantise) -> str:
     return f"(CASE WHEN {count} > {free} THEN {found} END)"
 
 
-def _worth(steps: str, grid: Fraction) -> str:
+def worth(steps: str, grid: Fraction) -> str:
     """Steps of a hundredth are divided by 100: the nearest double, where a product with 0.01 may be one beside it."""
     return f"({steps} / {double(1 / grid)})" if grid.numerator == 1 else f"({steps} * {double(grid)})"
 

@@ -26,7 +26,7 @@ from dpsql.sql.blocks import Block, BoundRelease, Environment, Ownership, Public
 from dpsql.sql.choosing import first_of_each
 from dpsql.sql.clauses import (
     aggregates,
-    asks_types,
+    asks_randomized,
     check_clauses,
     in_parentheses,
     keep_ctes,
@@ -34,23 +34,24 @@ from dpsql.sql.clauses import (
     name_columns,
     one_unit,
     sources_of,
-    types_only,
 )
 from dpsql.sql.correlated import Correlated, decorrelate, looked_up
+from dpsql.sql.declared_statistics import with_statistics
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.environment import with_environment
 from dpsql.sql.holes import Holes, must_aggregate
+from dpsql.sql.no_rows import no_rows
 from dpsql.sql.outputs import name_outputs
 from dpsql.sql.parentheses import is_tree, leaves
 from dpsql.sql.parse import parse
 from dpsql.sql.pivot import without_pivots
 from dpsql.sql.previews import NoPreview, check_preview, finish_preview, has_previews
-from dpsql.sql.public_sources import public_source, without_schemas
+from dpsql.sql.public_sources import made_table, public_source, without_schema, without_schemas
+from dpsql.sql.randomized import randomized_block
 from dpsql.sql.ranges import DeclaredEnds, Ranges, shown_blocks
 from dpsql.sql.recursive import reads_itself, recursive_block
 from dpsql.sql.sandboxed import check_function, check_source
 from dpsql.sql.sources import without_database
-from dpsql.sql.suggest import aggregate_hint
 
 NOBODY = Identity("", "", "")
 
@@ -75,15 +76,15 @@ def split(
 ) -> Split:
     original = tree.copy() if has_previews(schema) else None
     try:
-        return _split(tree, _Splitter(State(schema), who, now, ranges))
+        return _split(tree, Splitter(State(schema), who, now, ranges))
     except NotPrivate:
         if original is not None:
             with suppress(NoPreview):
-                return _split(original, _Splitter(State(schema, preview=True), who, now, ranges))
+                return _split(original, Splitter(State(schema, preview=True), who, now, ranges))
         raise
 
 
-def _split(tree: exp.Query, splitter: _Splitter) -> Split:
+def _split(tree: exp.Query, splitter: Splitter) -> Split:
     try:
         plain = splitter.plain(tree)
         splitter.shown = shown_blocks(plain)
@@ -101,7 +102,7 @@ def _split(tree: exp.Query, splitter: _Splitter) -> Split:
 
 
 @dataclass
-class _Splitter:
+class Splitter:
     state: State
     who: Identity
     now: dt.datetime | None
@@ -113,7 +114,8 @@ class _Splitter:
         schema = self.state.schema
         if self.state.preview:
             check_preview(tree)
-        return without_pivots(without_database(with_environment(tree, self.now, self.who), schema), schema)
+        tree = with_statistics(with_environment(tree, self.now, self.who), schema)
+        return without_pivots(without_database(tree, schema), schema)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -205,16 +207,16 @@ class _Splitter:
         for source in sources:
             self._enter_owned(source, env)
         self.state.scopes[id(select)] = self._owned_names(env)
-        binder = self._binder()
+        binder = self.binder()
         if not aggregates(select):
-            return self._no_rows(select, binder) if top else Block(Ownership.OWNED, select)
+            return no_rows(select, binder, self.state) if top else Block(Ownership.OWNED, select)
         if binder.is_per_unit(select):
             if top:
                 raise one_unit(select)
             return Block(Ownership.OWNED, select)
         return self._release(select, env, top)
 
-    def _binder(self) -> Binder:
+    def binder(self) -> Binder:
         outside = Holes(self.state, self.query, self.ownership, self.named)
         return Binder(self.state.schema, self.state.scopes, outside=outside)
 
@@ -232,8 +234,9 @@ class _Splitter:
 
     def _release(self, select: exp.Select, env: Environment, top: bool) -> Block:
         name = self.state.release_name()
-
-        binder = self._binder()
+        binder = self.binder()
+        if asks_randomized(select):
+            return randomized_block(select, binder, name, self.state)
         ends = DeclaredEnds(self.state.schema, self.ranges) if id(select) in self.shown else None
         block = ReleaseBlock(select, binder, name, lambda node, outer: self._sub_select(node, env, outer), top, ends)
         assert isinstance(binder.outside, Holes)
@@ -263,24 +266,12 @@ class _Splitter:
         bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
         self.state.environments[id(bare)] = env
         self.state.scopes[id(bare)] = self._owned_names(env)
-        scope = self._binder().rows(bare).scope
+        scope = self.binder().rows(bare).scope
 
         def is_inner(column: exp.Column) -> bool:
             return scope.has_source(column.args["table"]) if column.table else scope.lookup(column) is not None
 
         return decorrelate(select, is_inner)
-
-    def _no_rows(self, select: exp.Select, binder: Binder) -> Block:
-        """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
-        only_types = asks_types(select)
-        select.set("limit", None)
-        select.set("offset", None)
-        _, columns = binder.owned_select(select)  # a misspelt name or function is said first
-        if not only_types:
-            hint = aggregate_hint(select, columns, self.state.schema, self.state.scopes[id(select)])
-            first = span_of(select.expressions[0]) if select.expressions else None
-            raise NotPrivate("this would return single private rows", hint=hint, span=first)
-        return Block(Ownership.PUBLIC, types_only((c.name, c.column.type) for c in columns))
 
     # --- whose rows --------------------------------------------------------------------------------------------------
 
@@ -304,7 +295,7 @@ class _Splitter:
             return mixed(kinds)
         self.state.scopes.setdefault(id(query), self._owned_names(env))
         self.state.environments.setdefault(id(query), env)
-        return Ownership.OWNED if self._binder().is_per_unit(query) else Ownership.RELEASED
+        return Ownership.OWNED if self.binder().is_per_unit(query) else Ownership.RELEASED
 
     def _with_ownerships(self, query: exp.Query, env: Environment) -> Environment:
         with_ = query.args.get("with_")
@@ -328,7 +319,7 @@ class _Splitter:
             return known.ownership
         if source.meta.get("read"):  # a name of ours stands there already
             return Ownership.PUBLIC
-        if place_of(self.state.schema, source.db, source.name) is not None:
+        if place_of(self.state.schema, source.db, source.name) or made_table(self.state.schema, source):
             return Ownership.PUBLIC
         public = find_table(self.state.schema, source).public or self.state.preview
         return Ownership.PUBLIC if public else Ownership.OWNED
@@ -363,7 +354,10 @@ class _Splitter:
             source.set("this", block.post)
             return block
         if isinstance(source, exp.Table) and not isinstance(source.this, exp.Func):
-            return self.named(source, env) or public_source(source, self.state, self.who)
+            known = self.named(source, env)
+            if known is not None:  # it stands beside the statement under its own name
+                without_schema(source)
+            return known or public_source(source, self.state, self.who)
         check_source(source)
         for child in source.walk():
             if isinstance(child, exp.Query):

@@ -16,27 +16,52 @@ from dpsql.schema.model import Column, Schema, Table
 from dpsql.sql.literals import identifier
 from dpsql.sql.names import BoundColumn, is_star
 from dpsql.sql.sources import known_table
+from dpsql.types import Kind
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_SHOWN = 4
+"""Columns of a synthetic table that is proposed."""
+_FEW = 100
 _WORDS = {word.lower() for word in Postgres.Tokenizer.KEYWORDS}
 
 
 def aggregate_hint(
-    select: exp.Select, columns: Sequence[BoundColumn], schema: Schema, named: Mapping[str, exp.Query]
+    select: exp.Select, columns: Sequence[BoundColumn], schema: Schema, named: Mapping[str, exp.Query], some: bool
 ) -> str:
-    """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows."""
+    """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows; `some` says that
+    it had a LIMIT."""
     stars = any(is_star(item) for item in select.expressions)
     found = [found for column in columns if (found := _declared(schema, column))]
     keys = [(table, column) for table, column in found if _may_group(schema, table, column)]
     if stars:  # she has not said what she is after: what is surely an answer
         keys = [(table, column) for table, column in keys if column.domain.values is not None]
     keys.sort(key=lambda key: (key[1].domain.values is None, key[1].type.is_number, key[1].type.is_time))
+    like = _rows_like(found, schema) if stars and some else ""
     if keys:
-        return f"Aggregate, for example: {_example(*keys[0])}."
+        return f"Aggregate, for example: {_example(*keys[0])}.{like}"
     counted = _read(select, schema, named)
     if counted is None:
-        return "Aggregate, for example with COUNT(*)."
-    return f"Aggregate, for example: SELECT COUNT(*) FROM {_name(counted)}."
+        return f"Aggregate, for example with COUNT(*).{like}"
+    return f"Aggregate, for example: SELECT COUNT(*) FROM {_name(counted)}.{like}"
+
+
+def _rows_like(found: Sequence[tuple[Table, Column]], schema: Schema) -> str:
+    """For whoever wants to see some rows: a synthetic table of columns whose values the schema tells."""
+    tables = {table.name for table, _ in found}
+    columns = [column for table, column in found if _may_group(schema, table, column) and _has_codes(column)]
+    name = f"{min(tables, default='')}_like"
+    taken = any(one.name.lower() == name.lower() for one in schema.relations)
+    if len(tables) != 1 or not columns or taken or schema.privacy.contributions.rows is None:
+        return ""
+    listed = ", ".join(_name(column.name) for column in columns[:_SHOWN])
+    return f" For rows like them: CREATE SYNTHETIC TABLE {_name(name)} AS SELECT {listed} FROM {_name(tables.pop())}."
+
+
+def _has_codes(column: Column) -> bool:
+    domain = column.domain
+    ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Kind.TIME)
+    few = domain.values is not None and len(domain.values) <= _FEW
+    return few or (ordered and domain.bounded) or column.type.kind is Kind.BOOLEAN
 
 
 def _declared(schema: Schema, column: BoundColumn) -> tuple[Table, Column] | None:

@@ -82,6 +82,12 @@ class Words:
         self._at = len(self._tokens)
         return self.sql[token.start : self._tokens[-1].end], token.start
 
+    def remaining(self) -> list[Token]:
+        """All tokens that follow, taken."""
+        found = self._tokens[self._at :]
+        self._at = len(self._tokens)
+        return found
+
     def in_parentheses(self) -> tuple[str, int]:
         """What stands between the next parenthesis and the one that closes it."""
         self.expect("(")

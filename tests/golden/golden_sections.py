@@ -126,7 +126,8 @@ def _joined(texts: list[tuple[str, str]]) -> str:
 
 def _privacy(step: ReleaseStep) -> str:
     calibrated = step.calibrated
-    grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
+    chosen = calibrated.choice is not None or calibrated.scores is not None
+    grids = {} if chosen else dict(zip(calibrated.columns, calibrated.grids, strict=True))
     lines = []
     if calibrated.selection is not None and calibrated.gather.selection is not None:
         selection, reach = calibrated.selection, calibrated.selection.reach
@@ -145,6 +146,10 @@ def _privacy(step: ReleaseStep) -> str:
             f" {'gaussian' if gaussian else 'laplace'} {_short(mechanism.sigma if gaussian else mechanism.scale)};"
             f" {_loss(bundle.loss)}"
         )
+    if calibrated.scores is not None and calibrated.moves is not None:
+        scores, moves = calibrated.scores, calibrated.moves
+        lines.append(f"{type(scores).__name__.lower()}: scale {_short(scores.scale)}, {scores.rounds} rounds;"
+                     f" l1 {moves.l1}, l2² {moves.l2_squared}")  # fmt: skip
     if calibrated.choice is not None:
         for pick in calibrated.choice.picks:
             scale = _short(pick.mechanism.scale)

@@ -23,7 +23,7 @@ ORDER BY patient_id ASC LIMIT 100
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM public.patients
                ^
-HINT:  Aggregate, for example: SELECT sex, COUNT(*) FROM patients GROUP BY sex.
+HINT:  Aggregate, for example: SELECT sex, COUNT(*) FROM patients GROUP BY sex. For rows like them: CREATE SYNTHETIC TABLE patients_like AS SELECT sex, birth_date, language, insured FROM patients.
 
 -- case: the data tab of DataGrip
 SELECT t.*
@@ -33,7 +33,7 @@ LIMIT 501
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT t.*
                ^
-HINT:  Aggregate, for example: SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug.
+HINT:  Aggregate, for example: SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug. For rows like them: CREATE SYNTHETIC TABLE prescriptions_like AS SELECT drug, dose, days, refills FROM prescriptions.
 
 -- case: a count of the rows in a tab
 SELECT count(*) FROM public.visits x WHERE kind = 'emergency'

@@ -24,7 +24,7 @@ SELECT * FROM "public"."visits" LIMIT 1
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM "public"."visits" LIMIT 1
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: Entity Framework counts
 SELECT count(*)::int FROM visits AS v WHERE v.kind = 'emergency' AND v.day >= DATE '2024-01-01'
@@ -64,7 +64,7 @@ SELECT * FROM "visits" LIMIT 6
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM "visits" LIMIT 6
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: dbplyr's fields
 SELECT * FROM "visits" AS "q02" WHERE (0 = 1)

@@ -71,7 +71,7 @@ SELECT * FROM visits WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM visits WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-06-02T00:00:00Z' LIMIT 50
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: an annotation query
 SELECT admitted AS time, note AS text FROM visits WHERE urgent ORDER BY admitted LIMIT 10

@@ -96,7 +96,7 @@ select * from "public"."visits" "$Table" limit 200
 NotPrivate 0A000: this would return single private rows
 LINE 1: select * from "public"."visits" "$Table" limit 200
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: the navigator's preview of chosen columns
 select "$Table"."cost" as "cost", "$Table"."admitted" as "admitted" from "public"."visits" "$Table" limit 4096

@@ -50,4 +50,4 @@ SELECT * FROM public.orders LIMIT 100
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM public.orders LIMIT 100
                ^
-HINT:  Aggregate, for example: SELECT o_orderstatus, COUNT(*) FROM orders GROUP BY o_orderstatus.
+HINT:  Aggregate, for example: SELECT o_orderstatus, COUNT(*) FROM orders GROUP BY o_orderstatus. For rows like them: CREATE SYNTHETIC TABLE orders_like AS SELECT o_orderstatus, o_totalprice, o_orderdate, o_orderpriority FROM orders.

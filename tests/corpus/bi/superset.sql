@@ -184,7 +184,7 @@ SELECT * FROM public.visits LIMIT 100
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM public.visits LIMIT 100
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: a preview of chosen columns
 SELECT "admitted", "cost" FROM "public"."visits" LIMIT 100

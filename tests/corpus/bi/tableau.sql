@@ -135,7 +135,7 @@ SELECT * FROM "public"."visits" "visits" LIMIT 1000
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM "public"."visits" "visits" LIMIT 1000
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: view data below a mark
 SELECT "visits"."admitted" AS "admitted", "visits"."nights" AS "nights" FROM "public"."visits" "visits" WHERE ("visits"."kind" = 'emergency') LIMIT 200

@@ -134,7 +134,7 @@ SELECT * FROM public.visits LIMIT 1001
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM public.visits LIMIT 1001
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: raw records of a table chart
 SELECT ward AS ward, cost AS cost, admitted AS admitted FROM public.visits LIMIT 1000

@@ -636,7 +636,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, kappa = 3) COUNT(*) FROM 
 Unsupported 42704: there is no option "kappa"
 LINE 1: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, kappa = 3) COUNT(*) FROM visits
                                                                ^
-HINT:  Options: epsilon, delta, max_groups_contributed, max_rows_contributed, noise, max_error, max_relative_error, confidence, privacy_unit_column.
+HINT:  Options: epsilon, delta, max_groups_contributed, max_rows_contributed, noise, max_error, max_relative_error, confidence, mechanism, proposal, privacy_unit_column.
 
 -- case: GoogleSQL: no loss at all
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0) COUNT(*) FROM visits

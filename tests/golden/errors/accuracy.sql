@@ -18,7 +18,7 @@ HINT:  Ask for the aggregates, and compute from the answers.
 -- set: max_error = 5
 SELECT COUNT(*), MEDIAN(cost) FROM visits
 ---- error
-ERROR 0A000 (Unsupported):  max_error is for COUNT and SUM; the error of quantiles, MIN and MAX depends on the values
+ERROR 0A000 (Unsupported):  max_error is for COUNT and SUM; the error of quantiles, MIN, MAX and draws depends on the values
 HINT:  SET epsilon instead; EXPLAIN shows the error in ranks.
 
 -- case: a relative error of what another SELECT gives out

@@ -4,7 +4,7 @@
 SET search_path = public
 ---- error
 ERROR 42704 (InvalidParameter):  there is no setting "search_path"
-HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges.
+HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal.
 
 -- case: an epsilon of zero
 SET epsilon = 0
@@ -63,4 +63,4 @@ ERROR 22023 (InvalidParameter):  nonnegative must be on or off, not "maybe"
 RESET quux
 ---- error
 ERROR 42704 (InvalidParameter):  there is no setting "quux"
-HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges.
+HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal.

@@ -13,6 +13,9 @@ from dpsql.plan import nodes as n
 from dpsql.plan import relations as r
 from dpsql.plan.bundles import CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -23,12 +26,16 @@ from dpsql.plan.measures import (
     Measure,
     PairFunction,
     PairValues,
+    Posterior,
     Quantile,
+    SharesPosterior,
     SumValues,
     Truth,
     VarianceValues,
 )
-from dpsql.plan.show import show, show_domain, show_expr, show_measure
+from dpsql.plan.show import show, show_measure
+from dpsql.plan.show_expr import show_domain, show_expr
+from dpsql.plan.statistics import BlockAggregate, Statistic
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable, Files
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal
@@ -72,7 +79,12 @@ def test_every_kind_of_expression_is_shown() -> None:
     assert {type(expr) for expr in EXPRESSIONS.values()} == set(get_args(e.Expr))
 
 
+MAD = Statistic((BlockAggregate("a1", "mad", X),), e.Column("a1", DOUBLE))
 MEASURES: list[tuple[str, Measure]] = [
+    ("dirichlet_posterior_mean:concentration=1,confidence=19/20 x",
+     SharesPosterior(X, "mean", (("concentration", Fraction(1)),), Fraction(19, 20))),
+    ("beta_posterior_low:alpha=2,confidence=9/10 x",
+     ConjugatePosterior(X, "beta", "low", (("alpha", Fraction(2)),), Fraction(9, 10))),
     ("count rows", CountRows()),
     ("count x", CountValues(X)),
     ("count units", CountDistinctUnits()),
@@ -92,6 +104,13 @@ MEASURES: list[tuple[str, Measure]] = [
     ("mode x", Frequent(X, None, "mode")),
     ("top x, 3 at most", Frequent(X, 3, "top")),
     ("histogram x", Frequent(X, None, "histogram")),
+    ("mean of 9 blocks, clipped to [0, 1]: a1 of a1 = mad(x)", Blockwise(MAD, Fraction(0), Fraction(1), 9, "mean")),
+    ("best x by count rows", Best(X, CountRows(), 1, False)),
+    ("best x by sum y, 3 at most", Best(X, SumValues(Y), 3, True)),
+    (
+        "posterior x, 4 draws as a list, prior 1, 1/2, 50 thousandths from the ends",
+        Posterior(X, 4, True, 50, Fraction(1), Fraction(1, 2)),
+    ),
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from dpsql.errors import Error, InvalidParameter, TypeMismatch, UnboundedValues, Unsupported
 from dpsql.plan.expr import Case, Literal
 from dpsql.plan.measures import (
+    Best,
     CountDistinctUnits,
     CountRows,
     CountValues,
@@ -17,6 +18,7 @@ from dpsql.plan.measures import (
     Measure,
     PairFunction,
     PairValues,
+    Posterior,
     Quantile,
     SumValues,
     Truth,
@@ -74,6 +76,11 @@ def bound(aggregate: str, resolved: Resolved) -> Measure:
         ("MODE() WITHIN GROUP (ORDER BY ward)", Frequent, TEXT),
         ("HISTOGRAM(ward)", Frequent, TEXT),
         ("APPROX_TOP_K(ward, 3)", Frequent, TEXT),
+        ("PRIVATE_ARGMAX(ward, COUNT(*))", Best, TEXT),
+        ("PRIVATE_ARGMAX(ward, cost) FILTER (WHERE cost > 1)", Best, TEXT),
+        ("PRIVATE_TOP_K(ward, COUNT(*) FILTER (WHERE cost > 1), 3)", Best, TEXT),
+        ("POSTERIOR_SAMPLE(cost > 100)", Posterior, DOUBLE),
+        ("POSTERIOR_SAMPLE(cost > 100, draws := 3)", Posterior, DOUBLE),
     ],
 )
 def test_each_spelling_has_its_measure_and_type(
@@ -165,7 +172,7 @@ def test_a_filter_of_units_is_kept_as_a_condition(clinic: Resolved) -> None:
         ("ARRAY_AGG(ward)", Unsupported, "would show the values of all rows", "HISTOGRAM"),
         ("LIST(ward)", Unsupported, "would show the values of all rows", "HISTOGRAM"),
         ("LISTAGG(ward)", Unsupported, "would show the values of all rows", "HISTOGRAM"),
-        ("SKEWNESS(cost)", Unsupported, "is not supported yet", "STDDEV_POP"),
+        ("SKEWNESS(cost)", Unsupported, "is not supported yet", "BLOCKWISE(skewness(cost), 0, 100)"),
         ("BIT_AND(nights)", Unsupported, "is not supported yet", "BOOL_AND"),
         ("MIN(ward)", Unsupported, "is for numbers, dates and timestamps", "MODE(ward)"),
         ("MEDIAN(ward)", Unsupported, "is for numbers, dates and timestamps", "MODE(ward)"),

@@ -26,6 +26,7 @@ KNOWN = {
     "sql/bind_call.py": {"Fraction(arg.value)", "Fraction(max(lower.__ceil__(), least))",
                          "Fraction(min(upper.__floor__(), most))"},
     "sql/bind_expr.py": {"Fraction(expr.left.value)", "Fraction(expr.right.value)"},
+    "sql/posteriors.py": {"Fraction(10 ** 15)", "Fraction(10 ** 9)"},  # the largest priors, which nobody writes
     # Its texts become floats, or whole numbers that were written without an exponent.
     "sql/coerce.py": {"Decimal(text)", "Fraction(value)", "Decimal(scaled.numerator)"},
     "sql/hole_domains.py": {"Fraction(value)", "Fraction(low.__floor__())", "Fraction(high.__ceil__())"},

@@ -7,13 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.studies import counts
 
 from dpsql import settings
 from dpsql.compile import compile_query
 from dpsql.errors import NotPrivate, Unsupported
+from dpsql.rewrite.tally import Coding
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved
+from dpsql.sql.commands import read_command
+from dpsql.sql.made_commands import CreateCommand
 from dpsql.sql.refused import FAMILIES, refuse
+from dpsql.studying import compile_study, study_rows
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -40,7 +45,8 @@ def proposed(sql: str, data: Resolved) -> str:
 
 @pytest.mark.parametrize(
     "path", [GOLDEN / "schema.yaml", CORPUS / "hospital.yaml", CORPUS / "tpch.yaml", SHIPPED / "clinic.yaml",
-             SHIPPED / "events.yaml", SHIPPED / "events_by_row.yaml", SHIPPED / "survey.yaml"], ids=lambda p: p.stem,
+             SHIPPED / "events.yaml", SHIPPED / "events_by_row.yaml", SHIPPED / "poll.yaml", SHIPPED / "survey.yaml"],
+    ids=lambda p: p.stem,
 )  # fmt: skip
 def test_what_is_proposed_compiles(path: Path) -> None:
     data = resolved(path)
@@ -80,3 +86,27 @@ def test_only_who_would_create_is_told_of_with() -> None:
         with pytest.raises(Unsupported) as caught:
             refuse(word, None)
         assert ("WITH" in str(caught.value.hint)) is (word == "CREATE")
+
+
+@pytest.mark.parametrize(
+    "path", [GOLDEN / "schema.yaml", CORPUS / "hospital.yaml", CORPUS / "tpch.yaml", SHIPPED / "clinic.yaml",
+             SHIPPED / "events.yaml", SHIPPED / "survey.yaml"],
+    ids=lambda p: p.stem,
+)  # fmt: skip
+def test_who_wants_some_rows_is_offered_synthetic_ones(path: Path) -> None:
+    """And what is proposed can be made."""
+    data, offered = resolved(path), 0
+    for table in data.schema.tables:
+        if table.public:
+            continue
+        with pytest.raises(NotPrivate) as caught:
+            compiled(f'SELECT * FROM "{table.name}" LIMIT 10', data)
+        _, said, proposal = (caught.value.hint or "").partition(" For rows like them: ")
+        if said:
+            command = read_command(proposal.removesuffix("."))
+            assert isinstance(command, CreateCommand)
+            rows = study_rows(proposal, command.query, data, settings.defaults(data.schema.privacy).statement)
+            assert not rows.unknown
+            compile_study(rows, Coding(16, {}, nulls=True), counts)
+            offered += 1
+    assert offered or path.stem == "survey"

@@ -1,0 +1,84 @@
+"""Statistics that the owner declares: within BLOCKWISE, a call of one is the expression that it stands for.
+
+    spread: {of: [x], sql: "quantile_disc(x, 0.9) - quantile_disc(x, 0.1)"}
+    BLOCKWISE(spread(cost), 0, 5000)  →  BLOCKWISE((quantile_disc(cost, 0.9) - quantile_disc(cost, 0.1)), 0, 5000)
+
+Privacy: what is written out is bound as if the analyst had written it, so a declaration can loosen nothing.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import Error, SchemaError, TypeMismatch
+from dpsql.plan.expr import Column
+from dpsql.schema.model import Schema, StatisticDeclared
+from dpsql.sql.aggregates import is_aggregate
+from dpsql.sql.blockwise import bind_blockwise, is_blockwise
+from dpsql.sql.dialect import span_of
+from dpsql.sql.names import BoundColumn, Scope, SourceScope
+from dpsql.sql.parse import parse
+from dpsql.types import DOUBLE
+
+
+def with_statistics(tree: exp.Query, schema: Schema) -> exp.Query:
+    """The statement with the owner's statistics written out."""
+    if schema.statistics:
+        for call in [node for node in tree.find_all(exp.Anonymous) if is_blockwise(node) and node.expressions]:
+            for node in list(call.expressions[0].find_all(exp.Anonymous)):
+                declared = _declared(node, schema)
+                if declared is not None:
+                    node.replace(_written_out(node, declared))
+    return tree
+
+
+def check_statistics(schema: Schema) -> None:
+    """Each must be an expression over aggregates of its arguments, which are tried as doubles."""
+    for declared in schema.statistics:
+        try:
+            if is_aggregate(exp.Anonymous(this=declared.name)):
+                raise TypeMismatch(f"{declared.name} is the name of an aggregate", hint="Give it another name.")
+            zero, one = exp.Literal.number(0), exp.Literal.number(1)
+            call = exp.Anonymous(this="BLOCKWISE", expressions=[_body(declared), zero, one])
+            columns = tuple(BoundColumn(name, Column(name, DOUBLE)) for name in declared.of)
+            bind_blockwise(call, Scope((SourceScope("", columns),)), is_aggregate)
+        except Error as error:
+            place = f"{schema.path.name}:{declared.line}: " if declared.line else ""
+            at = "" if error.span is None else f" (at character {max(0, error.span.start - len(_SELECT)) + 1})"
+            raise SchemaError(
+                f"{place}statistics.{declared.name}.sql{at}: {error.message}", hint=error.hint
+            ) from None
+
+
+_SELECT = "SELECT "
+
+
+def _declared(node: exp.Anonymous, schema: Schema) -> StatisticDeclared | None:
+    name = str(node.this).lower()
+    return next((declared for declared in schema.statistics if declared.name.lower() == name), None)
+
+
+def _written_out(call: exp.Anonymous, declared: StatisticDeclared) -> exp.Expr:
+    if len(call.expressions) != len(declared.of):
+        takes = ", ".join(declared.of)
+        raise TypeMismatch(f"{declared.name}({takes}) takes {len(declared.of)} arguments", span=span_of(call))
+    given = {name.lower(): arg for name, arg in zip(declared.of, call.expressions, strict=True)}
+    body = exp.Paren(this=_body(declared))
+    for node in body.walk():  # places in the schema's text are none in the statement's
+        node.meta.clear()
+    for column in list(body.find_all(exp.Column)):
+        if not column.table and column.name.lower() in given:
+            column.replace(exp.Paren(this=given[column.name.lower()].copy()))
+    body.meta.update(call.meta)
+    return body
+
+
+def _body(declared: StatisticDeclared) -> exp.Expr:
+    query = parse(_SELECT + declared.sql)
+    if not isinstance(query, exp.Select) or len(query.selects) != 1 or isinstance(query.selects[0], exp.Alias):
+        raise TypeMismatch("a statistic is one expression, without a name")
+    if any(value for key, value in query.args.items() if key not in ("expressions", "kind")):
+        raise TypeMismatch("a statistic is an expression, and has no FROM or other clause")
+    found: exp.Expr = query.selects[0]
+    found.pop()
+    return found
