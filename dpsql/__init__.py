@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dpsql.dbapi.answer import Answer
     from dpsql.dbapi.connection import Connection, connect
     from dpsql.dbapi.cursor import Cursor
+    from dpsql.dbapi.interactive import AboveThreshold, Holdout
     from dpsql.session import Balance, Explanation, Receipt
 
 __version__ = VERSION
@@ -61,6 +62,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "AboveThreshold",
     "Answer",
     "Balance",
     "Binary",
@@ -74,6 +76,7 @@ __all__ = [
     "DateFromTicks",
     "Error",
     "Explanation",
+    "Holdout",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
@@ -94,11 +97,13 @@ __all__ = [
 ]
 
 _LATER = {
+    "AboveThreshold": "dpsql.dbapi.interactive",
     "Answer": "dpsql.dbapi.answer",
     "Balance": "dpsql.session",
     "Connection": "dpsql.dbapi.connection",
     "Cursor": "dpsql.dbapi.cursor",
     "Explanation": "dpsql.session",
+    "Holdout": "dpsql.dbapi.interactive",
     "Receipt": "dpsql.session",
     "connect": "dpsql.dbapi.connection",
     "load_ipython_extension": "dpsql.dbapi.notebook",

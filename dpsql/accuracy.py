@@ -18,9 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.calibrate import Calibrated
-from dpsql.compiled import Chosen, Counted, TableStep
+from dpsql.compiled import Chosen, Counted, Ranked, Responses, TableStep
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe, Variance
+from dpsql.plan.measures import Frequent, SharesPosterior
+from dpsql.plan.recipes import (
+    BetaPosterior,
+    BlockMean,
+    Debiased,
+    DebiasedMean,
+    Evidence,
+    Linear,
+    Mean,
+    NormalPosterior,
+    Paired,
+    Recipe,
+    Variance,
+)
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_of, standard_error
 from dpsql.privacy.spec import Spec
 from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
@@ -38,7 +51,7 @@ def noise_of(recipe: Linear, calibrated: Calibrated) -> Noise:
     return noise_in(recipe, calibrated.columns, calibrated.spec)
 
 
-def noise_in(recipe: Linear, columns: Sequence[str], spec: Spec) -> Noise:
+def noise_in(recipe: Linear | BlockMean, columns: Sequence[str], spec: Spec) -> Noise:
     """The noise of an answer that is worked out from a release with these columns."""
     grids = dict(zip(columns, spec.grids, strict=True))
     mechanisms = {columns[place]: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
@@ -282,12 +295,14 @@ def even_aims(answers: dict[Name, Aimed], settings: Settings) -> Aims:
     return Aims(tuple((name, settings.max_error) for name in answers), settings.confidence)
 
 
-def _linear(recipe: Recipe | Chosen | Counted, setting: str) -> Linear:
+def _linear(recipe: Recipe | Chosen | Counted | Ranked | Responses, setting: str) -> Linear:
     divide = "Ask for SUM and COUNT, and divide what is answered."
     match recipe:
         case Linear():
             return recipe
-        case Counted(asked, Linear() as counts) if asked.shape == "histogram" and setting == "max_error":
+        case Counted(SharesPosterior()) | BetaPosterior() | NormalPosterior():
+            raise _depends(setting, "posteriors", "SET epsilon instead.")
+        case Counted(Frequent(shape="histogram"), Linear() as counts) if setting == "max_error":
             return counts
         case Mean():
             raise _depends(setting, "averages", divide)
@@ -295,10 +310,19 @@ def _linear(recipe: Recipe | Chosen | Counted, setting: str) -> Linear:
             raise _depends(setting, "variances, correlations and their like", divide)
         case Evidence():
             raise _depends(setting, "BOOL_AND and BOOL_OR", "Ask for COUNT(*) FILTER (WHERE …).")
+        case Debiased() | DebiasedMean():
+            raise _depends(setting, "debiased answers", "SET epsilon instead.")
+        case BlockMean():
+            raise _depends(setting, "BLOCKWISE", "SET epsilon instead; EXPLAIN shows the error that is noise's.")
+        case Responses():
+            raise _depends(setting, "randomized answers", "RANDOMIZED has an epsilon of its own.")
         case Chosen():
-            raise _depends(setting, "quantiles, MIN and MAX", "SET epsilon instead; EXPLAIN shows the error in ranks.")
+            hint = "SET epsilon instead; EXPLAIN shows the error in ranks."
+            raise _depends(setting, "quantiles, MIN, MAX and draws", hint)
         case Counted():
             raise _depends(setting, "the most frequent values", "Ask for COUNT(*) with GROUP BY.")
+        case Ranked():
+            raise _depends(setting, "the best values", "Ask for their scores with GROUP BY.")
 
 
 def _depends(setting: str, what: str, hint: str) -> Unsupported:

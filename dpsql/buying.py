@@ -9,23 +9,26 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 
 from dpsql.answer import Charging, charge_of, loss_of
-from dpsql.compile import Compiled, ReleaseStep
+from dpsql.compile import Compiled, ReleaseStep, Settings
 from dpsql.dataset import Dataset
 from dpsql.derivation import Told, asked_for
 from dpsql.errors import BudgetExceeded, Error
 from dpsql.figures import Charge
-from dpsql.ledger.base import Account, Asked, Balance, Claim, Receipt, Statement
+from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim, Receipt, Statement
+from dpsql.ledger.budget import refuse_account
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.post.tables import released_tables
-from dpsql.privacy.loss import NO_LOSS, Loss
+from dpsql.privacy.filters import NO_COST, cost_of
+from dpsql.privacy.loss import NO_LOSS, Loss, total
 from dpsql.privacy.release import Release, from_bytes
 from dpsql.privacy.sampling import Sampler
-from dpsql.runs import Job
+from dpsql.runs import Asking, Job
 from dpsql.ticket import NOT_FREE, Ticket
 
 
@@ -40,6 +43,10 @@ class Bought:
     loss: Loss
     receipts: tuple[Receipt, ...]
     numbers: tuple[int, ...]
+
+
+class Covered(Exception):
+    """Ends a charge that was only tried, so that nothing of it is kept."""
 
 
 @dataclass
@@ -61,7 +68,9 @@ class Buyer:
         return charge_of([one for one in self._charges if one.made or self._was_made(one)])
 
     def _was_made(self, charge: Charging) -> bool:
-        """As the ledger has it. A charge of which it cannot tell now is told as made."""
+        """As the ledger has it. A charge of which it cannot tell now, or that is found no more, is told as made."""
+        if any(asked.once for asked in charge.asked):
+            return True
         try:
             return all(quote.paid for quote in self.dataset.ledger.quote(self.account, charge.asked))
         except Error:
@@ -99,12 +108,7 @@ class Buyer:
         claims = served
         if claims is None:
             self.dataset.check_unchanged()
-            buying = list(asked.values())
-            claims = self.dataset.ledger.purchase(
-                self.account, buying, self._statement(compiled), self.clock(), partial(self._admit, compiled, buying)
-            )
-            for charge in self._charges:  # told also if what follows fails
-                charge.made = True
+            claims = self._paid(list(asked.values()), self._statement(compiled), compiled.settings)
 
         def filled(place: int) -> Values:
             if place in ready:
@@ -122,7 +126,65 @@ class Buyer:
         receipts = tuple(dict.fromkeys((*told.receipts, *(claim.receipt for claim in claims))))
         return Bought(releases, loss_of(claims), receipts, tuple(claim.release for claim in claims))
 
-    def _admit(self, compiled: Compiled, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
+    def require_covered(self, parts: Sequence[tuple[Compiled, Told]], text: str, settings: Settings) -> None:
+        """That one statement may be charged all of its parts, which are bought one after another. Nothing is charged.
+
+        Privacy: her own account is looked at as for EXPLAIN, those above it by a charge that is tried and undone; a
+        refusal of theirs is the one fixed text that the charge itself would have had (SOUNDNESS 9).
+        """
+        ledger, cost, every, due = self.dataset.ledger, NO_COST, list[Asked](), list[Loss]()
+        for compiled, told in parts:
+            asked = list(told.bought(self.asked(compiled)).values())
+            every += [replace(one, after=tuple(place + len(every) for place in one.after)) for one in asked]
+            unpaid = [quote.loss for quote in ledger.quote(self.account, asked) if not quote.paid]
+            if unpaid:
+                cost += cost_of(total(unpaid), compiled.settings.epsilon, compiled.conversion)
+            due += unpaid
+        if not due:
+            return
+        conversion = sum((compiled.conversion for compiled, _ in parts), Fraction(0))
+        statement = Statement(text, settings.epsilon, settings.delta, conversion, self.dataset.resolved.hash)
+        balance = ledger.balance(self.account)
+        if not balance.admits(cost):
+            raise refuse_account(self.account, balance.spent, cost, statement, len(due))
+        with suppress(Covered):
+            self._paid(every, statement, settings, self._covered)
+
+    def _covered(self, claims: Sequence[Claim]) -> None:
+        self.dataset.runs.check(self.ticket)
+        raise Covered
+
+    def begin(self, asked: Asked, text: str, settings: Settings) -> Claim:
+        """Pay for an interactive mechanism, before the first question is put to it; no other charge is for it."""
+        self.dataset.check_unchanged()
+        statement = Statement(text, settings.epsilon, settings.delta, Fraction(0), self.dataset.resolved.hash)
+        (claim,) = self._paid([asked], statement, settings)
+        return claim
+
+    def put(self, asking: Asking) -> bytes:
+        """The answer to a question that a mechanism which was paid for is asked, as it is stored."""
+        return self.dataset.runs.run(self.dataset, asking, self.account, self.ticket)
+
+    def left_behind(self, release: int, number: int) -> bytes | None:
+        """The answer to a question that was left by a cancel, once it is there; None: it has none."""
+        body = self.dataset.runs.join(self.dataset, release, self.account, self.ticket)
+        return self.dataset.ledger.told(release, number) if body is None else body
+
+    def require_allowed(self) -> None:
+        """A mechanism that was paid for answers as long as the account may ask: of the registered data."""
+        self.dataset.check_unchanged()
+        self.dataset.ledger.served(self.account, (), self.clock())
+
+    def _paid(
+        self, asked: Sequence[Asked], statement: Statement, settings: Settings, admit: Admit | None = None
+    ) -> tuple[Claim, ...]:
+        admit = admit or partial(self._admit, settings, asked)
+        claims = self.dataset.ledger.purchase(self.account, asked, statement, self.clock(), admit)
+        for charge in self._charges:  # told also if what follows fails
+            charge.made = True
+        return claims
+
+    def _admit(self, settings: Settings, asked: Sequence[Asked], claims: Sequence[Claim]) -> None:
         """The last word before the charge is made."""
         self.dataset.runs.check(self.ticket)
         loss = loss_of(claims)
@@ -130,7 +192,7 @@ class Buyer:
             raise BudgetExceeded(NOT_FREE, detail="Nothing was charged.")
         self.dataset.runs.admit(claims)
         if loss != NO_LOSS:
-            self._charges.append(Charging(compiled.settings, asked, loss))
+            self._charges.append(Charging(settings, asked, loss))
 
     def _statement(self, compiled: Compiled) -> Statement:
         settings, schema = compiled.settings, self.dataset.resolved.hash

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.analysis.sensitivity import Claim, Neighboring, claims, selection_keys
+from dpsql.analysis.sensitivity import Claim, Neighboring, claims, groups_reached, selection_keys, unit_mass
 from dpsql.analysis.units import unit_facts
 from dpsql.errors import InternalError, InvalidParameter
+from dpsql.medians import errors_of, is_local, picks_for
 from dpsql.plan.expr import ONE
-from dpsql.plan.nodes import Distinct, Gather, Norm, Sum, Weigh, cells_of
+from dpsql.plan.measures import Best, Posterior
+from dpsql.plan.nodes import CountBlocks, Distinct, Gather, Norm, Sum, SumBlocks, Tally, Weigh, cells_of
+from dpsql.plan.stages import VALUE, Axis
 from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.choice import Contribution, choice_loss, picks_under_epsilon, picks_under_rho
+from dpsql.privacy.choice import Contribution, Moved, UnitWeights, choice_loss
 from dpsql.privacy.loss import Loss, TooSmall, total
 from dpsql.privacy.mechanisms import (
     Mechanism,
@@ -26,10 +29,24 @@ from dpsql.privacy.mechanisms import (
     loss,
     scale_of,
 )
-from dpsql.privacy.records import Noised, write_record
+from dpsql.privacy.records import Noised, write_record, write_study_record
 from dpsql.privacy.release import Bundle, KeySelection, Spec
+from dpsql.privacy.response import Response
+from dpsql.privacy.scores import (
+    FINE,
+    STEPS,
+    Drawing,
+    Moves,
+    Ranking,
+    Scores,
+    scale_under_epsilon,
+    scale_under_rho,
+    score_loss,
+    span,
+)
 from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
 from dpsql.privacy.spec import Choice
+from dpsql.privacy.tally import Axes, Study
 from dpsql.rewrite.choose import Choice as BinChoice
 from dpsql.rewrite.coarsen import coarsen, shift_for
 
@@ -67,7 +84,7 @@ class NoisyBundle:
 class Calibrated:
     """The plan that runs, with its noise; `columns` are the engine's, behind the keys."""
 
-    gather: Gather
+    plan: Gather | Tally
     columns: tuple[str, ...]
     grids: tuple[Fraction, ...]
     bundles: tuple[NoisyBundle, ...]
@@ -75,18 +92,39 @@ class Calibrated:
     loss: Loss
     choice: Choice | None = field(default=None, kw_only=True)
     counted: Claim | None = field(default=None, kw_only=True)  # the sensitivity of the counts that a choice looks at
-    weights: Contribution | None = field(default=None, kw_only=True)  # and what one unit may add to them
+    weights: UnitWeights | None = field(default=None, kw_only=True)  # and what one unit may add to them, or change
+    study: Study | None = field(default=None, kw_only=True)  # of a tally
+    scores: Scores | None = field(default=None, kw_only=True)  # of the cells that are `counted`
+    moves: Moves | None = field(default=None, kw_only=True)  # and how far neighbors move these
     errors: tuple[Fraction, ...]  # per bundle, then the selection: what a stored release is compared by
+
+    @property
+    def gather(self) -> Gather:
+        """The plan, where it is one of groups and cells, and no tally."""
+        assert isinstance(self.plan, Gather)
+        return self.plan
+
+    @property
+    def spends_delta(self) -> bool:
+        """Whether a part of the statement's delta is for it, beside the conversion from rho: as that of selections."""
+        return self.selection is not None or (self.choice is not None and is_local(self.choice))
 
     @property
     def record(self) -> str:
         """Its mechanisms as the ledger keeps them: `loss` can be computed again from this text alone."""
+        if self.study is not None:
+            return write_study_record(self.study)
         bundles = [Noised(len(b.claim.cells), b.claim.sensitivity, b.mechanism) for b in self.bundles]
         picks = () if self.choice is None else self.choice.picks
-        return write_record(bundles, self.selection, picks, self.weights)
+        scores = None if self.scores is None or self.moves is None else (self.scores, self.moves)
+        return write_record(bundles, self.selection, picks, self.weights, scores)
 
     @property
     def spec(self) -> Spec:
+        if self.study is not None:
+            return Spec(self.grids, (), study=self.study)
+        if self.scores is not None:
+            return Spec(self.grids, (), scores=self.scores)
         if self.choice is not None:
             return Spec(self.grids, (), None, self.choice)
         places = {name: place for place, name in enumerate(self.columns)}
@@ -139,7 +177,7 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
     grids = _grids(gather)
     losses = [bundle.loss for bundle in bundles] + ([selection.loss] if selection is not None else [])
     return Calibrated(
-        gather=gather,
+        plan=gather,
         columns=columns,
         grids=tuple(grids[column] for column in columns),
         bundles=bundles,
@@ -150,7 +188,7 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
 
 
 def calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
-    """Bins are chosen by the exponential mechanism, one for each target in every group (SOUNDNESS 6)."""
+    """Bins are chosen, one for each target in every group (SOUNDNESS 6)."""
     try:
         return _calibrate_choice(choice, share, relation)
     except TooSmall:
@@ -162,30 +200,97 @@ def calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> 
 def _calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
     gather, bins = choice.gather, choice.bins
     contribution, whole = _contribution(gather, relation)
-    count = bins.upper - bins.lower + 1
-    if share.noise is Noise.GAUSSIAN:
-        if share.rho <= 0:
-            raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
-        picks = picks_under_rho(choice.targets, contribution, count, share.rho)
-    else:
-        picks = picks_under_epsilon(choice.targets, contribution, count, share.epsilon)
+    rho = share.rho if share.noise is Noise.GAUSSIAN else None
+    picks = picks_for(choice.targets, choice.local, bins, contribution, share.delta, rho, share.epsilon)
     return Calibrated(
-        gather=gather,
+        plan=gather,
         columns=tuple(cell for part in gather.parts for cell in cells_of(part)),
         grids=tuple(bins.grid for _ in picks),
         bundles=(),
         selection=None,
         loss=choice_loss(picks, contribution),
-        errors=tuple(pick.mechanism.scale / whole for pick in picks),
+        errors=tuple(error for pick in picks for error in errors_of(pick, whole)),
         choice=Choice(picks, bins.lower, bins.upper, whole),
         counted=claims(gather, relation)[0],
         weights=contribution,
     )
 
 
-def _contribution(gather: Gather, relation: Neighboring) -> tuple[Contribution, int]:
+def calibrate_scores(gather: Gather, asked: Best | Posterior, share: Share, relation: Neighboring) -> Calibrated:
+    """The best candidates, or draws from a posterior, of every group: `privacy/scores` has the claim.
+
+    Where epsilon itself is what is charged, the best are found by permute-and-flip, else by the exponential mechanism
+    (SOUNDNESS 6).
+    """
+    try:
+        return _calibrate_scores(gather, asked, share, relation)
+    except TooSmall:
+        raise InvalidParameter(
+            "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
+        ) from None
+
+
+def _calibrate_scores(gather: Gather, asked: Best | Posterior, share: Share, relation: Neighboring) -> Calibrated:
+    (claim,), (part,) = claims(gather, relation), gather.parts
+    is_best, pure = isinstance(asked, Best), share.noise is Noise.LAPLACE
+    non_negative = not isinstance(part, Sum) or all(bundle.non_negative for bundle in part.bundles)
+    single = len(gather.keys) == is_best  # the candidates alone, or no key at all
+    moves = Moves(claim.sensitivity, non_negative, single, relation.group_size, relation.change_one)
+    rounds, width = (asked.most, 1) if isinstance(asked, Best) else (asked.draws, span(asked.first))
+    if pure:
+        scale = scale_under_epsilon(rounds, width, moves, share.epsilon)
+    elif share.rho > 0:
+        scale = scale_under_rho(rounds, width, moves, share.rho)
+    else:
+        raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
+    grid, whole = _grids(gather)[claim.cells[0]], ONE if isinstance(part, Sum) and part.weighted else 1
+    scores: Scores
+    if isinstance(asked, Best):
+        scores = Ranking(scale, asked.most, pure, [key.name for key in gather.keys].index(VALUE))
+    else:
+        # At a temper of 1 the draws are those of the posterior itself: a sharper one is no posterior.
+        scale = max(scale, Fraction(FINE * whole))
+        scores = Drawing(scale, asked.draws, asked.first, asked.alpha, asked.beta, whole)
+    lost = score_loss(scores, moves)
+    if not pure and lost.epsilon is not None and lost.epsilon > share.epsilon:
+        lost = replace(lost, epsilon=None)  # over many groups rho is the better figure, and the one that was asked for
+    return Calibrated(
+        plan=gather,
+        columns=claim.cells,
+        grids=(Fraction(1),) if is_best else (Fraction(1, STEPS),) * rounds,
+        bundles=(),
+        selection=None,
+        loss=lost,
+        errors=(scale * grid,) if is_best else (scale / (FINE * whole),),
+        counted=claim,
+        scores=scores,
+        moves=moves,
+    )
+
+
+def calibrate_study(tally: Tally, study: Study, relation: Neighboring) -> Calibrated:
+    """A study that was made for what one unit adds to the tally that runs (law 2).
+
+    It is stored under all of its parameters, so there is no error to compare it by.
+    """
+    if study.mass != unit_mass(tally, relation):
+        raise InternalError("the study was made for another tally")
+    return Calibrated(tally, tally.columns, study.grids, (), None, study.loss, errors=(), study=study)
+
+
+def respond(tally: Tally, axis: Axis, epsilon: Fraction, relation: Neighboring) -> Calibrated:
+    """One randomized answer for each unit: it loses the epsilon that it was asked with, and has no other noise."""
+    mass = unit_mass(tally, relation)
+    if not (mass.one_row and mass.change_one):
+        raise InternalError("these rows are not one for each unit")
+    return calibrate_study(tally, Response(Axes((axis.lower,), (axis.size,)), mass, epsilon), relation)
+
+
+def _contribution(gather: Gather, relation: Neighboring) -> tuple[UnitWeights, int]:
     """What one unit adds to the bins of a group, over all groups; and what a whole row weighs."""
     (part,) = gather.parts
+    if isinstance(part, CountBlocks):
+        return Moved(groups_reached(part, gather), relation.group_size, relation.change_one), 1
     if not isinstance(part, Sum) or isinstance(part.input, Distinct):
         raise InternalError("bins are counted in rows")
     single = len(gather.keys) == 1  # the bin alone
@@ -267,6 +372,10 @@ def _grids(gather: Gather) -> dict[str, Fraction]:
             weight = Fraction(1, ONE) if part.weighted else Fraction(1)
             for bundle in part.bundles:
                 grids |= dict.fromkeys(bundle.cells, bundle.grid * weight * (1 << bundle.shift))
+        elif isinstance(part, SumBlocks):
+            grids[part.cell] = part.blocks.grid
+        elif isinstance(part, CountBlocks):
+            grids[part.cell] = Fraction(1)
         else:
             grids[part.cell] = Fraction(1, ONE) if part.weighted else Fraction(1)
     return grids

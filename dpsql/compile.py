@@ -6,45 +6,50 @@ It reads no data, no clock and no randomness, and spends nothing; so EXPLAIN, de
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.accuracy import Aims, Goal, aimed_at, even_aims, least_epsilon, out_of_reach
-from dpsql.analysis.canon import canonical_plan, canonicalise
+from dpsql.analysis.canon import canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, shares
+from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, calibrate_scores, respond, shares
 from dpsql.catalog.identity import Identity
-from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, ReleaseStep, TableStep
+from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, Ranked, ReleaseStep, Responses, TableStep
 from dpsql.derive.describe import describe
 from dpsql.errors import Error, LimitExceeded
 from dpsql.free import LISTED, made_up, needed
-from dpsql.plan.expr import And, IsNull, Not, Or
-from dpsql.plan.measures import CountRows, Extreme, Frequent, Quantile
+from dpsql.medians import by_setting, compared
+from dpsql.plan.measures import Best, Blockwise, Extreme, Frequent, Posterior, Quantile, SharesPosterior, stands_apart
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
-from dpsql.plan.relations import Filter, Named, PublicTable, RowsHole, Table
+from dpsql.plan.relations import PublicTable, RowsHole
 from dpsql.plan.stages import Hole, Shape
-from dpsql.plan.walk import measure_args, node_exprs, walk, walk_rows
 from dpsql.rewrite.choose import Choice, choose
+from dpsql.rewrite.choose_blocks import choose_blocks
+from dpsql.rewrite.debias import debias, debias_counts, recorded
+from dpsql.rewrite.limit_work import limit_conditions
 from dpsql.rewrite.pipeline import Rewritten, rewrite
 from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.respond import respond_rows
 from dpsql.rewrite.scan_tables import scan_public
+from dpsql.rewrite.score import candidates, counts, key_columns, ranked, shares_of, weigh_truth
 from dpsql.rewrite.snap_times import snap_times
 from dpsql.schema.model import Neighbors, Resolved
-from dpsql.settings import Settings, with_options
+from dpsql.settings import Settings, with_options, with_own_loss
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
 from dpsql.sql.holes import hole_domain
 from dpsql.sql.parameters import Parameter, is_null
 from dpsql.sql.parse import read_query
 from dpsql.sql.post import render_post, tables_read
+from dpsql.sql.predict import expand_predictions
 from dpsql.sql.previews import NOTICE as MADE_UP
 from dpsql.sql.render import holes_read, render
 from dpsql.sql.render_rows import render_rows
 from dpsql.sql.slips import refuse_slips
 from dpsql.sql.split import NOBODY, Split, split
+from dpsql.store_keys import behind_names, declarations, plan_hash
 
 __all__ = [
     "Answered",
@@ -52,10 +57,13 @@ __all__ = [
     "Compiled",
     "Counted",
     "PublicStep",
+    "Ranked",
     "ReleaseStep",
+    "Responses",
     "Settings",
     "TableStep",
     "compile_query",
+    "relation_of",
 ]
 
 FRAMES = 12_000
@@ -63,9 +71,6 @@ FRAMES = 12_000
 
 MOST_GROUPS = 10_000
 """Selected groups for which a quantile is chosen."""
-
-MOST_CONDITIONS = 1_000
-"""In AND and OR of one release: DuckDB's optimizer takes some seconds for a thousand, minutes for three thousand."""
 
 KEYS_HOLE = "keys"
 """The hole that a choice's groups come from, where they were selected."""
@@ -88,7 +93,8 @@ def compile_query(
         if not any(map(is_null, parameters)):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
-        parts = split(parsed.query, resolved.schema, now, who, settings.ranges)
+        query = expand_predictions(parsed.query, resolved.schema.models)
+        parts = split(query, resolved.schema, now, who, settings.ranges)
         return _Compiler(resolved, settings, who, aims).compile(sql, parts)
     except Error as error:
         error.statement = sql
@@ -108,6 +114,19 @@ class _Draft:
     choice: Choice | None
     holes: tuple[Hole, ...]
     after: tuple[int, ...]
+    scored: Best | Posterior | None = None
+    study: Calibrated | None = None  # its loss is its own
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The groups of a step, where they are public; its holes, what they read, and what stands behind their names."""
+
+    listed: Listed | None
+    holes: tuple[Hole, ...]
+    after: tuple[int, ...]
+    sources: str
+    selected: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,9 +151,13 @@ class _Compiler:
                 tables.append(self._draft(release, drafts, tables))
             elif isinstance(stands, TableStep):
                 tables.append(stands)
-        selects = tuple(d.rewritten is not None and d.rewritten.gather.selection is not None for d in drafts)
+        selects = tuple(
+            one.choice.local is not None if one.choice else bool(one.rewritten and one.rewritten.gather.selection)
+            for one in drafts
+        )
         settings = self._accurate(drafts, tables, parts.errors, selects)
         each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
+        settings = with_own_loss(settings, [d.study.loss.epsilon if d.study else None for d in drafts])
         steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
         notices += self.notices
@@ -174,7 +197,7 @@ class _Compiler:
         if self._is_pilot:
             return self.settings
         aims = self.aims or even_aims(answers, self.settings)
-        relation = _relation(self.resolved)
+        relation = relation_of(self.resolved)
 
         def goals_at(epsilon: Fraction) -> list[Goal]:
             each = shares(self.settings.chosen_noise, epsilon, self.settings.delta, selects)
@@ -194,79 +217,138 @@ class _Compiler:
 
     def _draft(self, release: BoundRelease, drafts: list[_Draft], tables: list[TableStep]) -> TableStep:
         """The steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
+        if release.epsilon is not None:
+            return self._response(release, release.epsilon, drafts)
         snapped = snap_times(canonicalise(release.aggregate), self.resolved.schema)
         asked = canonicalise(snapped.aggregate)
         self.notices.extend(snapped.notices)
-        _check_conditions(asked)
+        limit_conditions(asked)
         holes = tuple(_hole(hole) for hole in release.holes)
         after = _after(release.holes, tables)
-        sources = self._sources(release.holes, tables, after)
-        linear = tuple(m for m in asked.measures if not isinstance(m, Quantile | Extreme | Frequent))
+        sources = behind_names(release.holes, tables, after, self.reads, self.resolved.schema, self.who)
+        linear = tuple(m for m in asked.measures if not stands_apart(m))
         main = replace(asked, measures=linear)
         rewritten = rewrite(main, self.resolved, self._policy)
         place: int | None = None
         if asked.keys or linear or not asked.measures:
             place = len(drafts)
             drafts.append(_Draft(release.name, self._hash(main, holes, sources), main, rewritten, None, holes, after))
-        recipes = iter(rewritten.recipes)
+        beside = _Groups(None, holes, after, sources)
+        groups = self._groups(release.name, place, rewritten.gather, beside)
+        debiased = debias(main, rewritten, self.resolved.schema)
+        self.notices.extend(debiased.notices)
+        recipes = iter(debiased.recipes)
         answers: list[Answered] = []
+        counted: dict[str, int] = {}
         for number, measure in enumerate(asked.measures, 1):
             name = f"{release.name}_m{number}"
             match measure:
-                case Quantile() | Extreme():
-                    drafts.append(self._choice(name, measure, asked, rewritten.gather, holes, after, place, sources))
+                case Quantile() | Extreme() | Blockwise() if stands_apart(measure):
+                    measure = by_setting(measure, self.settings.median, self.settings.proposal)
+                    drafts.append(self._choice(name, measure, asked, groups))
+                    self.notices.extend(recorded(drafts[-1].aggregate, self.resolved.schema))
                     choice = drafts[-1].choice
                     assert choice is not None
                     container = measure.container if isinstance(measure, Quantile) else None
                     answers.append(Answered(len(drafts) - 1, Chosen(choice.bins, container)))
-                case Frequent():
-                    counts = _counts(asked, measure)
-                    found = rewrite(counts, self.resolved, self._policy)
-                    drafts.append(_Draft(name, self._hash(counts, holes, sources), counts, found, None, holes, after))
-                    answers.append(Answered(len(drafts) - 1, Counted(measure, found.recipes[0])))
+                case Frequent() | SharesPosterior():
+                    among = counts(asked, measure)
+                    found, plan_hash = rewrite(among, self.resolved, self._policy), self._hash(among, holes, sources)
+                    if plan_hash not in counted:  # the same counts are paid once, whatever is read of them
+                        counted[plan_hash] = len(drafts)
+                        drafts.append(_Draft(name, plan_hash, among, found, None, holes, after))
+                    told = debias_counts(among, measure, found, self.resolved.schema)
+                    self.notices.extend(told.notices)
+                    answers.append(Answered(counted[plan_hash], Counted(measure, told.recipes[0])))
+                case Best():
+                    drafts.append(self._best(name, measure, asked, beside, drafts, tables))
+                    answers.append(Answered(len(drafts) - 1, Ranked(measure)))
+                case Posterior():
+                    alone = replace(asked, measures=(measure,))
+                    cells = weigh_truth(alone, groups.listed, self.resolved, self._policy)
+                    drafts.append(self._scored(name, measure, asked, groups, cells))
+                    answers.append(Answered(len(drafts) - 1, Chosen(shares_of(measure), measure.container)))
                 case _:
                     assert place is not None
                     answers.append(Answered(place, next(recipes)))
         return TableStep(release.name, place, release.columns, tuple(answers))
 
-    def _choice(
-        self,
-        name: str,
-        measure: Quantile | Extreme,
-        asked: Aggregate,
-        main: Gather,
-        holes: tuple[Hole, ...],
-        after: tuple[int, ...],
-        place: int | None,
-        sources: str,
-    ) -> _Draft:
-        """A quantile is chosen in public groups: those listed, or those that the main step has released."""
-        listed = main.listed
-        if main.selection is not None and place is not None:
-            rows = RowsHole(KEYS_HOLE, main.keys, tuple(hole_domain(key.type) for key in main.keys), MOST_GROUPS)
-            listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
-            columns = ", ".join(f'"{key.name}"' for key in main.keys)
-            table = name.rsplit("_m", 1)[0]
-            source = f"SELECT DISTINCT {columns} FROM {table}"
-            keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, source, rows.domains)
-            holes, after = (*holes, keys), (*after, place)
+    def _response(self, release: BoundRelease, epsilon: Fraction, drafts: list[_Draft]) -> TableStep:
+        """Randomized answers of all units: each release loses its own epsilon."""
+        asked = canonicalise(release.aggregate)
+        tallied = respond_rows(asked, self.resolved)
+        (axis,) = tallied.axes
+        study = respond(tallied.tally, axis, epsilon, relation_of(self.resolved))
+        found = self._hash(asked, (), repr(("randomized", epsilon, axis)))
+        self.notices.extend(recorded(asked, self.resolved.schema))
+        drafts.append(_Draft(release.name, found, asked, None, None, (), (), study=study))
+        answers = tuple(Answered(len(drafts) - 1, Responses(axis, counts)) for counts in (False, True))
+        return TableStep(release.name, len(drafts) - 1, release.columns, answers)
+
+    def _choice(self, name: str, measure: Quantile | Extreme | Blockwise, asked: Aggregate, groups: _Groups) -> _Draft:
+        """A quantile is chosen in public groups."""
         alone = replace(asked, measures=(measure,))
-        choice = choose(alone, measure, listed, self.resolved, self._policy)
-        return _Draft(name, self._hash(alone, holes, sources), alone, None, choice, holes, after)
+        if isinstance(measure, Blockwise):
+            choice = choose_blocks(alone, measure, groups.listed, groups.selected, self.resolved, self._policy)
+        else:
+            choice = choose(alone, measure, groups.listed, self.resolved, self._policy)
+        plan_hash = self._hash(alone, groups.holes, groups.sources)
+        return _Draft(name, plan_hash, alone, None, choice, groups.holes, groups.after)
+
+    def _groups(self, table: str, place: int | None, main: Gather, beside: _Groups) -> _Groups:
+        """Public groups: those listed, or those that the step at `place`, which is `table`, has released."""
+        if main.selection is None or place is None:
+            return replace(beside, listed=main.listed, selected=main.selection is not None)
+        rows = RowsHole(KEYS_HOLE, main.keys, tuple(hole_domain(key.type) for key in main.keys), MOST_GROUPS)
+        listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
+        columns = ", ".join(f'"{key.name}"' for key in main.keys)
+        source = f"SELECT DISTINCT {columns} FROM {table}"
+        keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, source, rows.domains)
+        return _Groups(listed, (*beside.holes, keys), (*beside.after, place), beside.sources, selected=True)
+
+    def _best(
+        self, name: str, measure: Best, asked: Aggregate, groups: _Groups, drafts: list[_Draft], tables: list[TableStep]
+    ) -> _Draft:
+        """The best of public values: those listed, or those that a step of their own selects first."""
+        among = candidates(asked, measure)
+        found = rewrite(among, self.resolved, self._policy)
+        groups = replace(groups, listed=None)
+        if found.gather.selection is not None:
+            keys, table, place = replace(among, measures=()), f"{name}_keys", len(drafts)
+            selected = rewrite(keys, self.resolved, self._policy)
+            plan_hash = self._hash(keys, groups.holes, groups.sources)
+            drafts.append(_Draft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
+            tables.append(TableStep(table, place, key_columns(selected.gather), ()))
+            groups = self._groups(table, place, selected.gather, groups)
+        return self._scored(name, measure, asked, groups, ranked(found, measure, groups.listed))
+
+    def _scored(
+        self, name: str, measure: Best | Posterior, asked: Aggregate, groups: _Groups, cells: Rewritten
+    ) -> _Draft:
+        alone = replace(asked, measures=(measure,))
+        self.notices.extend(recorded(alone, self.resolved.schema))
+        plan_hash = self._hash(alone, groups.holes, groups.sources)
+        return _Draft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure)
 
     def _step(self, draft: _Draft, share: Share) -> ReleaseStep:
-        relation = _relation(self.resolved)
+        relation = relation_of(self.resolved)
+        if draft.study is not None:
+            return ReleaseStep(draft.name, draft.plan_hash, render(draft.study.plan), (), draft.study)
         if draft.choice is not None:
             calibrated = calibrate_choice(draft.choice, share, relation)
+            self.notices.extend(compared(calibrated.choice, draft.choice.bins, calibrated.weights))
         else:
             assert draft.rewritten is not None
-            calibrated = calibrate(draft.rewritten.gather, share, relation)
-        sql, keys = render(calibrated.gather), calibrated.gather.keys
+            if draft.scored is not None:
+                calibrated = calibrate_scores(draft.rewritten.gather, draft.scored, share, relation)
+            else:
+                calibrated = calibrate(draft.rewritten.gather, share, relation)
+        sql, keys = render(calibrated.plan), calibrated.gather.keys
         read = holes_read(sql)
         holes = tuple(hole for hole in draft.holes if hole.name in read)
         described = None
         if not draft.holes and not self._is_pilot:  # a pilot's answer is found again as it was
-            context = "\n".join(self._declared(draft.aggregate))
+            context = "\n".join(declarations(draft.aggregate, self.resolved, self.settings))
             described = describe(draft.aggregate, calibrated, context, self.settings.rows)
         return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after, described)
 
@@ -286,49 +368,12 @@ class _Compiler:
         norm = Norm.L2 if self.settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
         return Policy(self.settings.rows, self.settings.groups, norm)
 
-    def _sources(self, holes: tuple[BoundHole, ...], tables: list[TableStep], after: tuple[int, ...]) -> str:
-        """What stands behind the names in the holes' SQL: public tables, and places among the steps of `after`."""
-        names = sorted({name for hole in holes for name in tables_read(hole.source)})
-        reads = [self.reads[name] for name in names if name in self.reads]
-        public = [(r.name, r.place, r.table, repr(self.resolved.schema.table(r.table))) for r in reads]
-        places = {t.name: [after.index(place) for place in sorted(t.steps)] for t in tables if t.name in names}
-        who = self.who if any(read.place for read in reads) else None  # a catalog may show who asks
-        return repr((public, sorted(places.items()), who))
-
     def _hash(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
-        """What a stored release is found by: the question, the tables' declarations and the caps; not ε.
-
-        The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and
-        recipes. Its holes count by their SQL and what its names stand for (`sources`); the releases that fill them are
-        added when it is paid for (`after`). A pilot's is another: what it said must be found again, and not the better
-        release that followed from it.
-        """
-        filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
-        pilot = ["pilot"] if self._is_pilot else []
-        text = "\n".join([canonical_plan(aggregate), *self._declared(aggregate), *filled, sources, *pilot])
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def _declared(self, aggregate: Aggregate) -> list[str]:
-        """The declarations of the tables that are read, the caps and the relation of neighbors."""
-        schema, settings = self.resolved.schema, self.settings
-        names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
-        tables = [repr(schema.table(name)) for name in names]
-        caps = (settings.rows, settings.groups, settings.chosen_noise.value)
-        relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
-        return [*tables, repr(caps), repr(relation)]
+        declared = declarations(aggregate, self.resolved, self.settings)
+        return plan_hash(aggregate, declared, holes, sources, pilot=self._is_pilot)
 
 
-def _check_conditions(asked: Aggregate) -> None:
-    """Engines take time that grows with the square of a chain of AND or OR, and more; lists of values are no chains."""
-    rows = [expr for node in walk_rows(asked.input) for expr in node_exprs(node)]
-    exprs = [*rows, *(key.expr for key in asked.keys), *(arg for m in asked.measures for arg in measure_args(m))]
-    parts = sum(len(part.args) for expr in exprs for part in walk(expr) if isinstance(part, And | Or))
-    if parts > MOST_CONDITIONS:
-        raise LimitExceeded(f"private rows are tried on more than {MOST_CONDITIONS} conditions",
-                            hint="Equalities may be a list: x IN (1, 2, 3), x NOT IN (1, 2, 3).")  # fmt: skip
-
-
-def _relation(resolved: Resolved) -> Neighboring:
+def relation_of(resolved: Resolved) -> Neighboring:
     privacy = resolved.schema.privacy
     return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
@@ -342,11 +387,3 @@ def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, 
     read = {name for hole in holes for name in tables_read(hole.source)}
     found = [t for t in tables if t.name in read]
     return tuple(sorted({place for table in found for place in table.steps}))
-
-
-def _counts(asked: Aggregate, measure: Frequent) -> Aggregate:
-    """How often each value occurs in each group."""
-    value = Named("value", measure.arg)
-    rows = Filter(asked.input, Not(IsNull(measure.arg)))
-    sets = tuple(names | {value.name} for names in asked.sets)
-    return Aggregate(rows, (*asked.keys, value), (CountRows(),), sets)

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from dpsql.calibrate import Calibrated, conversion
 from dpsql.derive.describe import Described
-from dpsql.plan.measures import Frequent
+from dpsql.plan.measures import Best, Frequent, SharesPosterior
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import Field
-from dpsql.plan.stages import Bins, Hole, ReleaseColumn
+from dpsql.plan.stages import Axis, Bins, Hole, ReleaseColumn
 from dpsql.privacy.loss import Loss, total
 from dpsql.settings import Settings
 from dpsql.sql.block import ErrorBar
@@ -64,10 +64,25 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Counted:
-    """A step of counts per group and value, of which the most frequent ones are read."""
+    """A step of counts per group and value, of which the most frequent ones are read, or their shares."""
 
-    asked: Frequent
+    asked: Frequent | SharesPosterior
     recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A step of the best values of each group, with their places."""
+
+    asked: Best
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Of randomized answers: each answer, or how often it was told (`counts`)."""
+
+    axis: Axis
+    counts: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class Answered:
     """Where a measure comes from: the place of its step, and how it is worked out from the step's release."""
 
     step: int
-    recipe: Recipe | Chosen | Counted
+    recipe: Recipe | Chosen | Counted | Ranked | Responses
 
 
 @dataclass(frozen=True)
@@ -140,4 +155,4 @@ class Compiled:
     @property
     def conversion(self) -> Fraction:
         """The part of its delta that is for the conversion from rho."""
-        return conversion(self.settings.delta, any(step.calibrated.selection is not None for step in self.steps))
+        return conversion(self.settings.delta, any(step.calibrated.spends_delta for step in self.steps))

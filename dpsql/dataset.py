@@ -17,6 +17,7 @@ from dpsql.schema.fingerprint import schema_hash
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved, Schema
 from dpsql.schema.values import schema_of
+from dpsql.sql.declared_statistics import check_statistics
 
 
 def now_utc() -> datetime:
@@ -70,6 +71,11 @@ class Dataset:
             self.ledger.close()
 
 
+def check_declarations(schema: Schema) -> None:
+    """What reading a schema does not tell: whether the SQL in it can be bound."""
+    check_statistics(schema)
+
+
 def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str | Path = ".") -> Dataset:
     """Whoever opens a schema in process has the data, and so acts as the owner: version 1 is registered here.
 
@@ -77,6 +83,7 @@ def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str 
     """
     where = schema_or_path
     schema = schema_of(where, folder) if isinstance(where, Mapping) else load_schema(where)
+    check_declarations(schema)
     ledger = ledger_of(schema)
     try:
         now = now_utc()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
-from dpsql.compile import Answered, Chosen, Compiled, Counted, ReleaseStep, TableStep
+from dpsql.compile import Answered, Chosen, Compiled, Counted, Ranked, ReleaseStep, Responses, TableStep
 from dpsql.derive.derive import Derived, derive, may_derive
 from dpsql.derive.shape import Shape, from_text
 from dpsql.ledger.base import Account, Asked, Ledger, OwnRelease, Quote, Receipt
@@ -148,7 +148,7 @@ def _answered(answer: Answered, derived: Mapping[int, Derived]) -> Answered:
         return map_terms(recipe, lambda cells: _over(cells, terms))
 
     match answer.recipe:
-        case Chosen():
+        case Chosen() | Ranked() | Responses():
             return answer
         case Counted():
             return replace(answer, recipe=replace(answer.recipe, recipe=said(answer.recipe.recipe)))

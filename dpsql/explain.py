@@ -10,12 +10,15 @@ from fractions import Fraction
 from dpsql.accuracy import Noise, noise_in, spread
 from dpsql.calibrate import Calibrated, NoisyBundle
 from dpsql.compiled import Compiled, ReleaseStep
-from dpsql.figures import Printed, short_up
+from dpsql.figures import Printed, short_down, short_up
 from dpsql.ledger.how_many import MANY
-from dpsql.plan.recipes import Linear
-from dpsql.privacy.choice import rank_error
+from dpsql.medians import told
+from dpsql.plan.nodes import Tally
+from dpsql.plan.recipes import BlockMean, Linear
+from dpsql.plan.stages import VALUE
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian, interval_factor, standard_error
+from dpsql.privacy.scores import STEPS, Drawing, Ranking, Scores, score_error
 from dpsql.privacy.selection import units_needed
 from dpsql.privacy.spec import Spec
 from dpsql.schema.model import Files, Resolved
@@ -45,6 +48,7 @@ class ExplainedBundle:
     l2: float  # rounded up
     linf: int
     stderr: float  # of one cell, in the units of its values
+    told: str | None = None  # in the place of an error, where nothing is added to the cells
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class ExplainedRelease:
     epsilon: Fraction | None
     rho: Fraction
     delta: Fraction
+    study: tuple[str, ...] = ()  # what a study of these rows does, a line each
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ def _noise_of(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, 
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
     answer = table.measures[bar.measure]
-    if not isinstance(answer.recipe, Linear):
+    if not isinstance(answer.recipe, Linear | BlockMean):
         return None
     calibrated = compiled.steps[answer.step].calibrated
     spec = delivered.get(answer.step)
@@ -190,8 +195,12 @@ def _noise_of(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, 
 
 def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     calibrated = step.calibrated
+    if isinstance(calibrated.plan, Tally):
+        return _study(step, calibrated.plan, engine)
     gather, selection = calibrated.gather, calibrated.selection
-    if calibrated.choice is not None:  # the engine's only column counts rows, or parts of them
+    if calibrated.scores is not None:
+        grids = dict.fromkeys(calibrated.columns, _score_grid(calibrated.scores, calibrated))
+    elif calibrated.choice is not None:  # the engine's only column counts rows, or parts of them
         grids = {calibrated.columns[0]: Fraction(1, calibrated.choice.whole)}
     else:
         grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
@@ -201,7 +210,9 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
         holes=tuple(hole.name for hole in step.holes),
         keys=tuple(key.name for key in step.keys),
         columns=tuple(ExplainedColumn(name, grid) for name, grid in grids.items()),
-        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles) + _picks(calibrated),
+        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles)
+        + _picks(calibrated)
+        + _scored(calibrated),
         selection=gather.selection.cell if gather.selection is not None else None,
         groups=gather.listed.count if gather.listed is not None and selection is None else None,
         units_to_appear=None if selection is None else units_needed(selection, 1),
@@ -209,6 +220,18 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
         rho=step.loss.rho,
         delta=step.loss.delta,
     )
+
+
+def _study(step: ReleaseStep, tally: Tally, engine: str) -> ExplainedRelease:
+    study = step.calibrated.study
+    assert study is not None
+    *codes, weight = tally.columns
+    columns = (*(ExplainedColumn(name, Fraction(1)) for name in codes),
+               ExplainedColumn(weight, Fraction(1, study.mass.whole)))  # fmt: skip
+    return ExplainedRelease(
+        step.sql, engine, (), (), columns, (), None, None, None, step.loss.epsilon, step.loss.rho, step.loss.delta,
+        study.told(),
+    )  # fmt: skip
 
 
 def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
@@ -226,23 +249,45 @@ def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
 
 
 def _picks(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
-    """One exponential mechanism for each target, all on the same counts; the error is in rows by rank, at 95 %."""
-    choice = calibrated.choice
-    if choice is None or calibrated.counted is None:
+    """One mechanism for each target, all on the same counts."""
+    choice, counted = calibrated.choice, calibrated.counted
+    if choice is None or counted is None:
         return ()
-    sensitivity = calibrated.counted.sensitivity
-    return tuple(
-        ExplainedBundle(
-            columns=calibrated.counted.cells,
-            mechanism="exponential",
-            scale=pick.mechanism.scale,
-            l1=sensitivity.l1,
-            l2=math.nextafter(math.sqrt(sensitivity.l2_squared), math.inf),
-            linf=sensitivity.linf,
-            stderr=rank_error(pick, choice.bins) / choice.whole,
-        )
-        for pick in choice.picks
-    )
+    moved, found = counted.sensitivity, [told(pick, choice, calibrated.grids[0]) for pick in choice.picks]
+    l2 = math.nextafter(math.sqrt(moved.l2_squared), math.inf)
+    return tuple(ExplainedBundle(counted.cells, how, scale, moved.l1, l2, moved.linf, off) for how, scale, off in found)
+
+
+def _score_grid(scores: Scores, calibrated: Calibrated) -> Fraction:
+    """What a step of a cell is worth, of which scores are made."""
+    return Fraction(1, scores.whole) if isinstance(scores, Drawing) else calibrated.errors[0] / scores.scale
+
+
+def _scored(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
+    """The best candidates, with how far their scores are from the best at 95 %; or draws, with their temper."""
+    scores, counted = calibrated.scores, calibrated.counted
+    if scores is None or counted is None:
+        return ()
+    on, grid, within = ", ".join(counted.cells), _score_grid(scores, calibrated), 0.0
+    match scores:
+        case Ranking():
+            name = "permute-and-flip" if scores.flips else "exponential mechanism"
+            within = score_error(scores, _candidates(calibrated)) * float(grid)
+            told = f"{name} on {on}: scores within {short_up(Fraction(within))} of the best that is left, at 95 %"
+        case Drawing():
+            name, ends = "posterior draws", f"{scores.first / STEPS:g} and {1 - scores.first / STEPS:g}"
+            temper = short_down(scores.temper)
+            told = f"{name} on {on}: {scores.draws} between {ends}, of the likelihood to the power of {temper}"
+    moved = counted.sensitivity
+    l2 = math.nextafter(math.sqrt(moved.l2_squared), math.inf)
+    return (ExplainedBundle(counted.cells, name, scores.scale, moved.l1, l2, moved.linf, within, told),)
+
+
+def _candidates(calibrated: Calibrated) -> int:
+    """How many there are in a group, at most."""
+    listed = calibrated.gather.listed
+    factors = () if listed is None else listed.factors
+    return max((f.count for f in factors if VALUE in [key.name for key in f.keys]), default=1)
 
 
 def _lines(explanation: Explanation) -> list[str]:
@@ -282,6 +327,7 @@ def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: t
             f" that are in no other group; delta {short_up(release.delta)}"
         )
     lines += [f"  {fresh}{_noise(bundle)}" for bundle in release.bundles]
+    lines += [f"  {fresh}{line}" for line in release.study]
     return lines + [f"    {line}" for line in release.sql.splitlines()]
 
 
@@ -326,9 +372,16 @@ def _outlook(offer: Offer, asked: str) -> str:
 
 
 def _noise(bundle: ExplainedBundle) -> str:
+    if bundle.told is not None:
+        return bundle.told
     if bundle.mechanism == "exponential":
         within = short_up(Fraction(bundle.stderr))
-        return f"exponential mechanism on {', '.join(bundle.columns)}: within {within} rows by rank, at 95 %"
+        (counted,) = bundle.columns  # rows, or blocks
+        return f"exponential mechanism on {counted}: within {within} {counted} by rank, at 95 %"
+    if bundle.mechanism == "smooth":
+        return f"noise by smooth sensitivity: {_error(bundle.stderr)} at most; what it is depends on the rows"
+    if bundle.mechanism == "ptr":
+        return f"propose-test-release: no answer, or {_error(bundle.stderr)}"
     return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: {_error(bundle.stderr)} each"
 
 

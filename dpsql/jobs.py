@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from dpsql.errors import Error
 from dpsql.ledger.base import Ledger
 from dpsql.privacy.release import Spec
 from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.threshold import Question, Watch
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,19 @@ class Job:
     spec: Spec
     errors: tuple[Fraction, ...]
     sampler: Sampler  # drawn from by several runs at once
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question to an interactive mechanism that was paid for: it has one cell, and a number of its own."""
+
+    release: int
+    sql: str
+    number: int
+    question: Question
+    watch: Watch
+    keys: int = 0
+    holes: Mapping[str, object] = field(default_factory=dict)
 
 
 class Data(Protocol):

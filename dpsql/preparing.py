@@ -10,6 +10,7 @@ from typing import Protocol
 from dpsql.answer import Answer
 from dpsql.errors import Error, Unsupported, part_of
 from dpsql.held import Held
+from dpsql.making.commands import maker_of
 from dpsql.post.sandbox import OutputColumn
 from dpsql.schema.model import Schema
 from dpsql.sql.commands import (
@@ -22,6 +23,7 @@ from dpsql.sql.commands import (
 )
 from dpsql.sql.copy_command import CopyCommand
 from dpsql.sql.held_commands import DeclareCommand, ExecuteCommand, FetchCommand
+from dpsql.sql.made_commands import CreateCommand, ShowMadeCommand
 from dpsql.sql.parameters import Parameter, count_placeholders
 from dpsql.sql.parse import tokenize
 from dpsql.sql.placeholders import placeholders
@@ -53,6 +55,10 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
     match command:
         case None:
             return _query(desk, schema, sql, types)
+        case ExplainCommand(inner) if isinstance(_command(inner), CreateCommand):
+            return Prepared(_texts(inner), desk.told(_shape_of(command)).columns, _word(sql))
+        case CreateCommand(kind):
+            return Prepared(_texts(sql), maker_of(kind).columns, _word(sql))
         case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
             with part_of(sql, offset):
                 found = _query(desk, schema, inner, types)
@@ -66,7 +72,7 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
             return Prepared((), desk.describe(held.prepared(name).sql, arguments), "EXECUTE")
         case FetchCommand(name, move=move):
             return Prepared((), () if move else held.cursor(name).columns, "FETCH")
-        case ShowCommand() | DescribeCommand():
+        case ShowCommand() | DescribeCommand() | ShowMadeCommand():
             return Prepared(_texts(sql), desk.told(command).columns, _word(sql))
         case _:
             return Prepared(_texts(sql), (), _word(sql))

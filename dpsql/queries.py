@@ -14,7 +14,7 @@ from typing import Literal
 from dpsql import pulse
 from dpsql.accuracy import Aims
 from dpsql.answer import Answer, query_answer, type_text
-from dpsql.buying import Buyer
+from dpsql.buying import Bought, Buyer
 from dpsql.catalog import database
 from dpsql.catalog.find import find as find_catalog
 from dpsql.catalog.identity import Identity
@@ -25,6 +25,7 @@ from dpsql.errors import OperationalError, QueryCanceled
 from dpsql.explain import Explanation, as_declared, explain
 from dpsql.holding import HOLDING, size_of
 from dpsql.ledger.base import Claim
+from dpsql.objects.own import Belongings, Seen
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
 from dpsql.post.sandbox import OutputColumn, ReleasedTable
@@ -32,7 +33,7 @@ from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.prices import Asker, kinds_of, quoted, with_prices
 from dpsql.recent import Recent
 from dpsql.roles import Role
-from dpsql.schema.model import Schema
+from dpsql.schema.model import MADE, Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
 from dpsql.sql.parameters import Parameter, literals
@@ -58,6 +59,7 @@ class Memory:
         self.described: Recent[tuple[OutputColumn, ...]] = Recent(most)
         self.answered: Recent[Answer] = Recent(most)
         self.about_catalog: Recent[CatalogQuery | Literal["no"]] = Recent(most)
+        self.made = Seen()
         self.turns = Turns(COMPILING)
 
 
@@ -74,6 +76,7 @@ class Queries:
     clock: Callable[[], dt.datetime]
     timeout: float
     shown: Callable[[], Schema]
+    own: Belongings
 
     def compiled(
         self,
@@ -88,13 +91,17 @@ class Queries:
         timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         parameters = literals(parameters)
-        key = (sql, parameters, settings, self.who.asking(sql), now if timed else None, aims)
-        known = self.memory.compiled.get(key)
-        if known is not None:
-            return known
-        with self._turn():
-            compiled = compile_query(sql, self.dataset.resolved, settings, parameters, now, self.who, aims)
-        return self.memory.compiled.put(key, compiled)
+        asked = (sql, parameters, settings, self.who.asking(sql), now if timed else None, aims)
+
+        def work() -> Compiled:
+            known = self.memory.compiled.get((*asked, self.own.key))
+            if known is not None:
+                return known
+            with self._turn():
+                compiled = compile_query(sql, self.own.schema, settings, parameters, now, self.who, aims)
+            return self.memory.compiled.put((*asked, self.own.key), compiled)
+
+        return self.own.knowing(work)
 
     def _turn(self) -> AbstractContextManager[None]:
         """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
@@ -103,11 +110,12 @@ class Queries:
     def about_catalog(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
         """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
         now = self.clock()
-        key = (sql, literals(parameters), self.who.asking(sql), now if _asks_for_the_time(sql) else None)
+        bound = literals(parameters)
+        key = (sql, bound, self.who.asking(sql), now if _asks_for_the_time(sql) else None, self.own.key)
         known = self.memory.about_catalog.get(key)
         if known is None:
             with self._turn():
-                read = read_catalog_query(sql, key[1], self.dataset.schema, self.who, now)
+                read = read_catalog_query(sql, bound, self.own.schema.schema, self.who, now)
             known = self.memory.about_catalog.put(key, read or "no")
         return None if known == "no" else known
 
@@ -125,6 +133,8 @@ class Queries:
 
     def _asked(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         catalog = self.about_catalog(sql, parameters)
+        if catalog is not None and self.own.again():  # a catalog shows what there is now
+            catalog = self.about_catalog(sql, parameters)
         if catalog is not None:
             told = database.run(self.shown(), catalog, self._seconds())
             columns = tuple(OutputColumn(one.name, one.type, one.spelling) for one in told.columns)
@@ -176,6 +186,9 @@ class Queries:
     def _public(self, read: PublicStep) -> ReleasedTable:
         if read.sql is not None:
             return public_table(read, self.dataset.engine.public(read.sql, {}))
+        if read.place == MADE:
+            columns = tuple((column.name, column.type) for column in read.columns)
+            return ReleasedTable(read.name, columns, self.own.rows(read.table))
         found = find_catalog(self.shown(), self.who, read.place, read.table)
         return public_table(read, found.rows if found is not None else ())
 
@@ -196,6 +209,29 @@ class Queries:
     def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
         return described[: len(compiled.errors)] if compiled.errors else described
+
+    def bought(self, compiled: Compiled) -> Bought:
+        """The releases of a statement that has no post-processing of its own."""
+        served = self.buyer.served(compiled)
+        return self.buyer.buy(compiled, Told(compiled), [], served)
+
+    def require_covered(self, parts: Sequence[Compiled], text: str, settings: Settings) -> None:
+        """That a statement which buys these, one after another, may buy all. Free."""
+        self.buyer.require_covered([(one, self._told(one)) for one in parts], text, settings)
+
+    def is_stored(self, compiled: Compiled) -> bool:
+        """Whether the account has all of it already."""
+        return self.buyer.served(compiled) is not None
+
+    def explained(
+        self, settings: Settings, compile_with: Callable[[Settings], Compiled], outputs: Sequence[tuple[str, str]]
+    ) -> Explanation:
+        """Of such a statement."""
+        asker = Asker(self.dataset.ledger, self.role.payers, self.clock())
+        kinds = kinds_of(settings, lambda kind: Known(compile_with(kind)))
+        quotes = [quoted(one, Told(one.compiled), self.buyer.asked(one.compiled), asker) for one in kinds]
+        explanation = explain(kinds[0].compiled, self.dataset.engine.name, outputs)
+        return as_declared(with_prices(explanation, quotes, asker), self.dataset.resolved)
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
         asker = Asker(self.dataset.ledger, self.role.payers, self.clock())

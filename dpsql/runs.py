@@ -26,12 +26,14 @@ from fractions import Fraction
 
 from dpsql.engines.base import FAILED, FAILED_HINT, log
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
+from dpsql.jobs import Asking as Asking
 from dpsql.jobs import Clock as Clock
 from dpsql.jobs import Data, Outcome
 from dpsql.jobs import Job as Job
 from dpsql.ledger.base import Account, Claim, Ledger, Running
 from dpsql.ledger.leases import due
-from dpsql.privacy.release import perturb, to_bytes
+from dpsql.privacy.release import judge, perturb, to_bytes
+from dpsql.privacy.threshold import verdict_to_bytes
 from dpsql.ticket import Ticket as Ticket
 
 SECOND = 10**9
@@ -155,7 +157,7 @@ class Runs:
             self._wait_until_shown(data, release, ticket)
         return None
 
-    def run(self, data: Data, job: Job, account: Account, ticket: Ticket) -> bytes:
+    def run(self, data: Data, job: Job | Asking, account: Account, ticket: Ticket) -> bytes:
         """The body of the release: of the run under way, or of one that is begun as soon as there is room for it."""
         with _here.changed:
             while (run := _here.runs.get((self._ledger, job.release))) is None and self._is_full(account):
@@ -177,7 +179,7 @@ class Runs:
         own = sum(ledger == self._ledger and run.account == account.name for (ledger, _), run in _here.runs.items())
         return len(_here.runs) >= MOST or own >= self._most_of_one
 
-    def _begin(self, data: Data, job: Job, account: Account) -> _Run:
+    def _begin(self, data: Data, job: Job | Asking, account: Account) -> _Run:
         run = _Run(self._clock.now(), f"{_here.name} {next(_here.numbers)}", account.name)
         run.thread = _Thread(target=self._perform, args=(data, job, run), name=f"dpsql-run-{job.release}", daemon=True)
         _here.runs[self._ledger, job.release] = run
@@ -211,7 +213,7 @@ class Runs:
             raise _bare(outcome.error)  # one for each who waits
         return outcome.body
 
-    def _perform(self, data: Data, job: Job, run: _Run) -> None:
+    def _perform(self, data: Data, job: Job | Asking, run: _Run) -> None:
         outcome = Outcome(error=EngineFailed(FAILED, hint=FAILED_HINT), failure=True)
         try:
             outcome = self._of_another(data, job, run) or self._own(data, job, run)
@@ -221,7 +223,7 @@ class Runs:
             while not self._end(job, run, outcome):
                 _count(job, run, outcome)
 
-    def _of_another(self, data: Data, job: Job, run: _Run) -> Outcome | None:
+    def _of_another(self, data: Data, job: Job | Asking, run: _Run) -> Outcome | None:
         """What another process's run has come to, once that is to be seen; None: the release is ours to run."""
         try:
             while True:
@@ -243,7 +245,7 @@ class Runs:
         self._sleep(self._unseen(running))
         return None if running is None else data.ledger.run_of(release)
 
-    def _own(self, data: Data, job: Job, run: _Run) -> Outcome:
+    def _own(self, data: Data, job: Job | Asking, run: _Run) -> Outcome:
         with _kept(data.ledger, job.release, run.holder):
             outcome = attempt(data, job)
         _count(job, run, outcome)  # before the rest is slept, so that no crash forgets it
@@ -284,7 +286,7 @@ class Runs:
                 rest = shown if ticket.deadline is None else min(shown, ticket.deadline)
                 _here.changed.wait((rest - now) / SECOND)
 
-    def _end(self, job: Job, run: _Run, outcome: Outcome) -> bool:
+    def _end(self, job: Job | Asking, run: _Run, outcome: Outcome) -> bool:
         """Show the outcome, unless someone has come whose failure is not counted."""
         with _here.changed:
             if run.counted < len(run.asked) and outcome.failure:
@@ -301,7 +303,7 @@ def is_runs_thread() -> bool:
     return isinstance(threading.current_thread(), _Thread)
 
 
-def _count(job: Job, run: _Run, outcome: Outcome) -> None:
+def _count(job: Job | Asking, run: _Run, outcome: Outcome) -> None:
     """Privacy: everyone who is told of a failure has it counted, once, however often she asked (SOUNDNESS 10)."""
     with _here.changed:
         told, run.counted = list(run.asked.values())[run.counted :], len(run.asked)
@@ -333,7 +335,7 @@ def _kept(ledger: Ledger, release: int, holder: str) -> Iterator[None]:
         keeper.join()
 
 
-def attempt(data: Data, job: Job) -> Outcome:
+def attempt(data: Data, job: Job | Asking) -> Outcome:
     """Run, perturb, store: the body that was read back, or why there is none.
 
     Privacy: whatever fails once the engine was asked has one text, and its error is made here, not raised: it has no
@@ -356,17 +358,25 @@ def attempt(data: Data, job: Job) -> Outcome:
     except BaseException:  # the engine was closed, which is nobody's failure
         return Outcome(error=QueryCanceled(CLOSED, hint="Its charge stands; asking again is free."))
     try:
-        body = data.ledger.store(job.release, released, job.errors)
+        return Outcome(_stored(data, job, released))
     except Error as error:
         return Outcome(error=_bare(error))
-    return Outcome(body)
 
 
-def _released(data: Data, job: Job) -> bytes:
+def _released(data: Data, job: Job | Asking) -> bytes:
     """Exact rows live between these lines only."""
     exact = data.engine.execute(job.sql, job.keys, job.holes)
     data.check_read()  # the files may have been replaced while they were read
+    if isinstance(job, Asking):
+        return verdict_to_bytes(judge(exact, job.question, job.watch, job.number), job.number)
     return to_bytes(perturb(exact, job.spec, job.sampler))
+
+
+def _stored(data: Data, job: Job | Asking, body: bytes) -> bytes:
+    """What was read back: it alone is delivered."""
+    if isinstance(job, Asking):
+        return data.ledger.tell(job.release, job.number, body)
+    return data.ledger.store(job.release, body, job.errors)
 
 
 def _bare(error: Error) -> Error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from dpsql.about import VERSION
 from dpsql.answer import (
@@ -33,7 +34,13 @@ from dpsql.errors import Error, InternalError, Unsupported, part_of
 from dpsql.explain import Explanation
 from dpsql.figures import CellError, Charge
 from dpsql.held import Held
+from dpsql.interactive.decimals import Number, exact
+from dpsql.interactive.forecast import Forecast, Told
+from dpsql.interactive.interaction import Interaction
+from dpsql.interactive.mechanisms import watch_holdout, watch_threshold
 from dpsql.ledger.base import Account, Balance, Receipt
+from dpsql.making.commands import carry_out, compiled_create, explain_create
+from dpsql.objects.own import Belongings
 from dpsql.post.children import run_apart
 from dpsql.post.sandbox import OutputColumn, on_behalf_of
 from dpsql.preparing import Prepared, prepare
@@ -60,6 +67,7 @@ from dpsql.sql.commands import (
 )
 from dpsql.sql.copy_command import CopyCommand
 from dpsql.sql.held_commands import DeallocateCommand
+from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowMadeCommand
 from dpsql.sql.parameters import Parameter, literals
 from dpsql.sql.parse import check_marks
 from dpsql.sql.statements import split_statements
@@ -69,10 +77,14 @@ from dpsql.types import Type
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Loss", "Memory",
-    "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "OutputColumn", "Parameter", "Prepared", "Receipt",
-    "Session", "Ticket", "check_marks", "check_settings", "literals", "read_command", "run_apart", "split_statements",
+    "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Forecast",
+    "Interaction", "Loss", "Memory", "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "Number",
+    "OutputColumn", "Parameter", "Prepared", "Queries", "Receipt", "Session", "Ticket", "Told", "check_marks",
+    "check_settings", "exact", "literals", "read_command", "run_apart", "split_statements", "watch_holdout",
+    "watch_threshold",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
@@ -112,7 +124,11 @@ class Session:
     @property
     def _queries(self) -> Queries:
         return Queries(self.dataset, self._role, self._buyer, self.settings, self._who, self.memory, self.clock,
-                       self.timeout, lambda: self._shown)  # fmt: skip
+                       self.timeout, lambda: self._shown, self._own)  # fmt: skip
+
+    @property
+    def _own(self) -> Belongings:
+        return Belongings(self.dataset.ledger, self._account.name, self.dataset.resolved, self.memory.made)
 
     def _new_buyer(self, ticket: Ticket) -> Buyer:
         return Buyer(self.dataset, self._account, self.sampler, self.clock, self.timeout, ticket)
@@ -153,6 +169,17 @@ class Session:
             error.charge = self.charged
             if error.statement is None:
                 error.statement = sql
+            raise
+
+    def interact(self, work: Callable[[Queries], T], ticket: Ticket | None = None) -> T:
+        """What an interactive mechanism does, which is no statement but ends as one: by a cancel, or its time."""
+        self._buyer = self._new_buyer(ticket or Ticket())
+        try:
+            with self._set(None, self._buyer.ticket):
+                self._begin()
+                return work(self._queries)
+        except Error as error:
+            error.charge = self.charged
             raise
 
     def _end_what_ends(self, command: Settling) -> None:
@@ -211,7 +238,9 @@ class Session:
             case ShowCommand(name, json=True):
                 return json_answer(name, self._shows(name), "SHOW")
             case ShowCommand(name):
-                return show_answer(name, self.dataset.schema, self._account.name, self._state.now, self.budget)
+                if name == "tables":
+                    self._own.again()
+                return show_answer(name, self._own.schema.schema, self._account.name, self._state.now, self.budget)
             case ExplainCommand(inner, offset, as_json):
                 with part_of(sql, offset):
                     explained = self.explain(inner, parameters)
@@ -224,6 +253,8 @@ class Session:
                 with part_of(sql, offset):
                     columns = self.describe(inner, parameters)
                 return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
+            case CreateCommand() | DropCommand() | ShowMadeCommand():
+                return carry_out(self._queries, command, sql, parameters)
             case _:
                 return self._held.carry_out(command, sql, parameters, self)
 
@@ -314,6 +345,9 @@ class Session:
         """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
         ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
         with self._set(settings, ticket):
+            command = read_command(sql, parameters)
+            if isinstance(command, CreateCommand):
+                return explain_create(self._queries, command, sql, literals(parameters))
             return self._queries.explain(sql, literals(parameters))
 
     def describe(
@@ -334,10 +368,14 @@ class Session:
         settings: Settings | None = None,
     ) -> Compiled:
         """The statement as it would run. Free."""
+        command = read_command(sql, parameters)
+        if isinstance(command, CreateCommand):
+            return compiled_create(self._queries, command, sql, literals(parameters))
         return self._queries.compiled(sql, parameters, now, settings=settings)
 
     def tables(self) -> tuple[NamedTable, ...]:
-        """What can be named, as the schema declares it. Free."""
+        """What can be named: what the schema declares, and what the account has made. Free."""
+        self._own.again()
         return named_tables(self._shown)
 
     functions, named_settings = staticmethod(named_functions), staticmethod(named_settings)
@@ -345,6 +383,10 @@ class Session:
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)
 
-    @cached_property
+    @property
     def _shown(self) -> Schema:
+        return self._declared.with_made(self._own.tables)
+
+    @cached_property
+    def _declared(self) -> Schema:
         return with_view_columns(self.dataset.schema, lambda sql: [(one.name, one.type) for one in self.describe(sql)])

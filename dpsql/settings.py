@@ -10,13 +10,14 @@ from fractions import Fraction
 
 from dpsql.calibrate import Noise
 from dpsql.errors import DataError, Error, InvalidParameter, Unsupported
+from dpsql.plan.measures import MedianBy
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
 from dpsql.sql.numerals import exact_number
 from dpsql.sql.options import Option
 from dpsql.sql.ranges import Ranges
 
 NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
-         "max_error", "max_relative_error", "confidence", "ranges")  # fmt: skip
+         "max_error", "max_relative_error", "confidence", "ranges", "mechanism", "proposal")  # fmt: skip
 OPTIONS = {
     "epsilon": "epsilon",
     "delta": "delta",
@@ -26,6 +27,8 @@ OPTIONS = {
     "max_error": "max_error",
     "max_relative_error": "max_relative_error",
     "confidence": "confidence",
+    "mechanism": "mechanism",
+    "proposal": "proposal",
 }
 """GoogleSQL's options of one statement, as settings; and those that ask for an accuracy."""
 
@@ -46,6 +49,8 @@ class Settings:
     max_relative_error: Fraction | None = None  # as a part of each answer: epsilon is that of a pilot
     confidence: Fraction = Fraction(19, 20)
     ranges: Ranges = Ranges.DECLARED  # of which columns MIN and MAX are declared bounds
+    median: MedianBy = MedianBy.EXPONENTIAL
+    proposal: Fraction | None = None  # the sensitivity that ptr tests for; None is a hundredth of the range
 
     @property
     def aiming(self) -> bool:
@@ -95,6 +100,10 @@ def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -
             return replace(settings, statement=replace(statement, confidence=_confidence(value)))
         case "ranges":
             return replace(settings, statement=replace(statement, ranges=_ranges(value)))
+        case "mechanism":
+            return replace(settings, statement=replace(statement, median=_median(value)))
+        case "proposal":
+            return replace(settings, statement=replace(statement, proposal=_proposal(value)))
         case _:
             raise unknown(name)
 
@@ -147,6 +156,10 @@ def show(settings: SessionSettings, name: str) -> str:
             return _number_text(statement.confidence)
         case "ranges":
             return statement.ranges.value
+        case "mechanism":
+            return statement.median.value
+        case "proposal":
+            return "none" if statement.proposal is None else _number_text(statement.proposal)
         case _:
             raise unknown(name)
 
@@ -274,8 +287,37 @@ def _ranges(value: str) -> Ranges:
         raise InvalidParameter(f'ranges must be declared, all or release, not "{value}"') from None
 
 
+def _median(value: str) -> MedianBy:
+    try:
+        return MedianBy(value.strip("'\"").lower())
+    except ValueError:
+        raise InvalidParameter(f'mechanism must be exponential, smooth or ptr, not "{value}"') from None
+
+
+def _proposal(value: str) -> Fraction | None:
+    if value.strip("'\"").lower() == "none":
+        return None
+    number = _number("proposal", value)
+    if not 0 < number <= 10**18:
+        raise InvalidParameter("proposal must be above 0", hint="For example: SET proposal = 5")
+    return number
+
+
 def _switch(name: str, value: str) -> bool:
     word = value.strip("'\"").lower()
     if word not in ("on", "off", "true", "false"):
         raise InvalidParameter(f'{name} must be on or off, not "{value}"')
     return word in ("on", "true")
+
+
+def with_own_loss(settings: Settings, own: list[Fraction | None]) -> Settings:
+    """The settings with the epsilons of releases that name their own; None stands for one that does not.
+
+    Privacy: these are what a statement is held against, its account's largest query for one.
+    """
+    named = [epsilon for epsilon in own if epsilon is not None]
+    if not named:
+        return settings
+    if len(named) < len(own):
+        raise Unsupported("RANDOMIZED stands in a statement without other releases", hint="Ask in two statements.")
+    return replace(settings, epsilon=sum(named, Fraction(0)), delta=Fraction(0))

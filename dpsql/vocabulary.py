@@ -12,6 +12,7 @@ from typing import Literal
 from dpsql.calibrate import Noise
 from dpsql.catalog.variables import VARIABLES
 from dpsql.functions.table import FUNCTIONS
+from dpsql.plan.measures import MedianBy
 from dpsql.settings import NAMES
 
 
@@ -48,6 +49,9 @@ AGGREGATES = {
     "mode": "mode(ward)",
     "histogram": "histogram(kind)",
     "approx_top_k": "approx_top_k(diagnosis, 3)",
+    "private_argmax": "private_argmax(ward, count(*))",
+    "private_top_k": "private_top_k(ward, sum(cost), 3)",
+    "posterior_sample": "posterior_sample(urgent, draws => 10)",
     "approx_count_distinct": "approx_count_distinct(diagnosis)",
     "approx_quantile": "approx_quantile(cost, 0.5)",
     "var_pop": "var_pop(cost)",
@@ -68,15 +72,29 @@ AGGREGATES = {
     "regr_sxx": "regr_sxx(cost, nights)",
     "regr_syy": "regr_syy(cost, nights)",
     "regr_sxy": "regr_sxy(cost, nights)",
+    "blockwise": "blockwise(mad(cost), 0, 5000)",
+    "randomized": "randomized(kind, 1)",
     "bool_and": "bool_and(urgent)",
     "bool_or": "bool_or(urgent)",
     "every": "every(urgent)",
+    "accuracy": "accuracy(m)",
+    "beta_posterior": "beta_posterior(urgent)",
+    "normal_posterior": "normal_posterior(cost)",
+    "dirichlet_posterior": "dirichlet_posterior(kind)",
+    "beta_posterior_mean": "beta_posterior_mean(urgent)",
+    "beta_posterior_low": "beta_posterior_low(urgent)",
+    "beta_posterior_high": "beta_posterior_high(urgent)",
+    "normal_posterior_mean": "normal_posterior_mean(cost)",
+    "normal_posterior_low": "normal_posterior_low(cost)",
+    "normal_posterior_high": "normal_posterior_high(cost)",
+    "dirichlet_posterior_mean": "dirichlet_posterior_mean(kind)",
 }
 OTHERS = {
     "clip": "clip(cost, 0, 100)",
     "concat": "concat(ward, '!')",
     "cast": "cast(nights AS double)",
     "now": "now()",
+    "predict": "predict(m, cost, nights)",
     "year": "year(at)",
     "quarter": "quarter(at)",
     "month": "month(at)",
@@ -106,6 +124,8 @@ _CHOICES = {
     "delta": ("0", "1e-9"),
     "confidence": ("0.9", "0.95", "0.99"),
     "ranges": ("declared", "all", "release"),
+    "mechanism": tuple(by.value for by in MedianBy),
+    "proposal": ("none",),
 }
 
 

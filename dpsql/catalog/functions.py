@@ -23,7 +23,18 @@ class OwnFunction:
 
 
 _ANY, _TIME = "anyelement", "timestamp without time zone"
+_DOUBLE = "double precision"
+_POSTERIORS = tuple(
+    OwnFunction(f"{name}_posterior{part}", (_ANY,), _DOUBLE if name != "dirichlet" else "anyarray", "a")
+    for name, parts in (("beta", ("", "_mean", "_low", "_high")), ("normal", ("", "_mean", "_low", "_high")),
+                        ("dirichlet", ("", "_mean")))
+    for part in parts
+)  # fmt: skip
 OWN = (
+    OwnFunction("accuracy", (_ANY,), _DOUBLE, "a"),
+    OwnFunction("blockwise", (_ANY, _DOUBLE, _DOUBLE), _DOUBLE, "a"),
+    OwnFunction("predict", (_ANY,), _DOUBLE),
+    *_POSTERIORS,
     OwnFunction("approx_count_distinct", (_ANY,), "bigint", "a"),
     OwnFunction("approx_quantile", (_ANY, "double precision"), _ANY, "a"),
     OwnFunction("approx_top_k", (_ANY, "integer"), "anyarray", "a"),
@@ -45,9 +56,13 @@ OWN = (
     OwnFunction("median", (_ANY,), "double precision", "a"),
     OwnFunction("month", (_TIME,), "bigint"),
     OwnFunction("monthname", (_TIME,), "text"),
+    OwnFunction("posterior_sample", (_ANY,), "double precision", "a"),
+    OwnFunction("private_argmax", (_ANY, _ANY), _ANY, "a"),
+    OwnFunction("private_top_k", (_ANY, _ANY, "integer"), "anyarray", "a"),
     OwnFunction("quantile_cont", (_ANY, "double precision"), "double precision", "a"),
     OwnFunction("quantile_disc", (_ANY, "double precision"), _ANY, "a"),
     OwnFunction("quarter", (_TIME,), "bigint"),
+    OwnFunction("randomized", (_ANY, "double precision"), _ANY, "a"),
     OwnFunction("strftime", (_TIME, "text"), "text"),
     OwnFunction("strptime", ("text", "text"), _TIME),
     OwnFunction("time_bucket", ("interval", _TIME), _TIME),

@@ -30,4 +30,6 @@ OWN = {
     "max_relative_error": OwnSetting("The error as a part of an answer, from which epsilon follows."),
     "confidence": OwnSetting("How sure the error that was asked for is kept."),
     "ranges": OwnSetting("Of which columns MIN and MAX are the declared bounds.", ("declared", "all", "release")),
+    "mechanism": OwnSetting("How MEDIAN is found.", ("exponential", "smooth", "ptr")),
+    "proposal": OwnSetting("The sensitivity that MEDIAN by ptr tests for, in the units of the values."),
 }

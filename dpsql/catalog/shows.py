@@ -16,7 +16,8 @@ from dpsql.types import DATE, TEXT
 
 def tables(schema: Schema) -> CatalogTable:
     rows = [(table.name, "public" if table.public else "private") for table in schema.tables]
-    rows += [(view.name, "view") for view in schema.views]
+    made = {table.name for table in schema.made}
+    rows += [(view.name, "synthetic" if view.name in made else "view") for view in schema.views]
     return CatalogTable((("table", TEXT), ("rows", TEXT)), tuple(rows))
 
 

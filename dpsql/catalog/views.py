@@ -19,6 +19,8 @@ def with_view_columns(schema: Schema, describe: Callable[[str], Described]) -> S
 
 
 def _with_columns(view: View, describe: Callable[[str], Described]) -> View:
+    if view.columns:
+        return view
     quoted = view.name.replace('"', '""')
     try:
         outputs = describe(f'SELECT * FROM "{quoted}" LIMIT 0')

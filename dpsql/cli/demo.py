@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import tempfile
+import textwrap
 from pathlib import Path
 
 import dpsql
@@ -127,7 +128,9 @@ def _refuse(screen: Screen, cursor: dpsql.Cursor) -> None:
     try:
         cursor.execute(REFUSED)
     except Error as error:
-        screen.print(f"ERROR:  {error}")
+        for line in f"ERROR:  {error}".splitlines():
+            for part in textwrap.wrap(line, WIDTH, subsequent_indent=" " * 7) if len(line) > WIDTH else [line]:
+                screen.print(part)
 
 
 def _title(screen: Screen, title: str, moral: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What `dpsql init` and `dpsql check` take."""
+"""What `dpsql init`, `dpsql check` and `dpsql randomize` take."""
 
 from __future__ import annotations
 
@@ -60,3 +60,23 @@ def add_check(commands: Commands[Parser]) -> None:
         "--data", action=argparse.BooleanOptionalAction, default=True, help="read the data too, or the schema alone"
     )
     add_json(parser, "the report")
+
+
+def add_randomize(commands: Commands[Parser]) -> None:
+    more = """
+        Randomized response: each answer of the column is kept with probability e^E / (e^E + k - 1), of k values, and
+        otherwise replaced by one of the others. FILE is a .csv file with a header or a .parquet file, and so is the
+        output; all other columns and the order of rows stay. The entry that is printed tells a schema how the column
+        came about: counts are debiased by it. E is 1.0986 (ln 3) for the survey with two coins.
+        """
+    examples = ("dpsql randomize patients.csv --column sex --values f,m,x --null x --epsilon 1.0986 -o randomized.csv",)
+    parser = command(commands, "randomize", "randomize the answers in a column of a file", more, examples=examples)
+    parser.add_argument("file", metavar="FILE", help="a .csv or .parquet file")
+    parser.add_argument("--column", metavar="NAME", required=True, help="the column with the answers")
+    parser.add_argument("--values", metavar="VALUES", required=True, help="all answers, with commas between them")
+    parser.add_argument("--epsilon", metavar="E", type=number, required=True, help="with which each answer is private")
+    parser.add_argument("--null", metavar="NAME", help="the answer that NULL counts as; without it NULL is an error")
+    parser.add_argument("--delimiter", metavar="C", default=",", help="what stands between the fields of CSV; a comma")
+    parser.add_argument("--output", "-o", metavar="FILE", required=True, help="the file to write")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    add_json(parser, "the entry")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dpsql.cli.options import Commands, Parser, actions, add_json, add_schema, command, number
-from dpsql.cli.owner_arguments import add_check, add_init
+from dpsql.cli.owner_arguments import add_check, add_init, add_randomize
 
 
 def add_all(commands: Commands[Parser]) -> None:
     add_init(commands)
     add_check(commands)
+    add_randomize(commands)
     _add_budget(commands)
     _add_audit(commands)
     _add_answers(commands)

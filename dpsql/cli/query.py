@@ -67,8 +67,9 @@ def print_answer(screen: Screen, cursor: Cursor, form: str, errors: bool | None 
     answer = cursor.answer()
     for notice in answer.notices:
         screen.note(f"NOTICE:  {notice}")
-    if not answer.columns:
+    if not answer.columns and not answer.command.startswith(("CREATE", "DROP")):
         screen.note("NOTICE:  a setting lasts for one command here; give it as --epsilon, --delta or --set NAME=VALUE")
+    if not answer.columns:
         return
     view = View(format=form, errors=form == "table" if errors is None else errors, digits=digits)
     for line in answer_lines(answer, view, screen, "off"):

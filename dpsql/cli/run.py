@@ -23,6 +23,7 @@ _COMMANDS = {
     "serve": "dpsql.cli.serve",
     "init": "dpsql.cli.init",
     "check": "dpsql.cli.check",
+    "randomize": "dpsql.cli.randomize",
     "budget": "dpsql.cli.budget",
     "audit": "dpsql.cli.audit",
     "answers": "dpsql.cli.answers",

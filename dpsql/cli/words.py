@@ -22,7 +22,7 @@ class Takes(Enum):
 
 SETTINGS = (
     "epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive", "max_error",
-    "max_relative_error", "confidence", "ranges",
+    "max_relative_error", "confidence", "ranges", "mechanism", "proposal",
 )  # fmt: skip
 """What `--set` can name: as `SHOW ALL` lists them."""
 

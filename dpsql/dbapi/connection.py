@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dpsql import errors
 from dpsql.dataset import open_dataset
@@ -16,7 +17,10 @@ from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.asking import Asking
 from dpsql.dbapi.cursor import Cursor, check_statement
+from dpsql.dbapi.interactive import AboveThreshold, Holdout, Statement, Train, require_here
+from dpsql.dbapi.models import Model, read_model
 from dpsql.errors import InterfaceError, NotSupportedError
+from dpsql.quoting import quoted
 from dpsql.remote.address import ServerAddress
 from dpsql.remote.link import Link
 from dpsql.remote.open import open_link
@@ -28,10 +32,14 @@ from dpsql.session import (
     NamedFunction,
     NamedSetting,
     NamedTable,
+    Number,
     Parameter,
+    Queries,
     Session,
     Ticket,
 )
+
+T = TypeVar("T")
 
 
 def connect(
@@ -196,10 +204,56 @@ class Connection:
         with self._lock:
             return self._open_session().explain(sql, parameters, settings=given)
 
+    def above_threshold(
+        self,
+        threshold: Number,
+        queries: Iterable[Statement] | None = None,
+        *,
+        epsilon: Number | None = None,
+        answers: int = 1,
+        sensitivity: Number | None = None,
+    ) -> AboveThreshold:
+        """Ask of many numbers whether they lie above a threshold, and pay only for those that do (sparse vector).
+
+        Each of `queries`, or of what its `ask` is given, is one COUNT or SUM over private rows. `epsilon`, that of the
+        session if none is given, pays for `answers` above the threshold, after which it ends. One unit may move a
+        number by `sensitivity`; where it is not given, it is the largest of a list of queries, or the first question's.
+        Nothing is charged before the first question.
+        """
+        return AboveThreshold(self, threshold, queries, epsilon=epsilon, answers=answers, sensitivity=sensitivity)
+
+    def holdout(
+        self,
+        train: Train,
+        holdout: str,
+        *,
+        n: int,
+        threshold: Number,
+        sigma: Number | None = None,
+        epsilon: Number | None = None,
+        budget: int = 10,
+        sensitivity: Number | None = None,
+    ) -> Holdout:
+        """A holdout that may be used again and again (Thresholdout): it answers with the training set's mean unless
+        private rows tell another one.
+
+        `train` gives the training set's means, which are told exactly: a statement that is free (over public, synthetic
+        or released rows) with {q} for the question, or a mapping or function of questions. `holdout` is a statement
+        with one sum over private rows, "SELECT SUM({q}) FROM visits", which is divided by `n`, a public number. A mean
+        that differs by more than about `threshold` is an overfit: it is answered by the holdout's, with noise of scale
+        `sigma` or as `epsilon` allows, `budget` times. All of it is charged with the first question.
+        """
+        return Holdout(self, train, holdout, n=n, threshold=threshold, sigma=sigma, epsilon=epsilon, budget=budget,
+                       sensitivity=sensitivity)  # fmt: skip
+
     def budget(self) -> Balance:
         """What this analyst has lost and has left."""
         with self._lock:
             return self._open_session().budget()
+
+    def model(self, name: str) -> Model:
+        """A model that CREATE MODEL has made. Free."""
+        return read_model(str(self.sql(f"SHOW MODEL {quoted(name)} (FORMAT JSON)").scalar()))
 
     def tables(self) -> tuple[NamedTable, ...]:
         """The tables that can be asked, with their columns, declared values and bounds; from the schema alone, free."""
@@ -228,17 +282,28 @@ class Connection:
     def _execute(
         self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool
     ) -> Given:
+        with self._turn(Ticket(free=free)) as (session, ticket):
+            try:
+                return session.execute(sql, parameters, settings=settings, ticket=ticket)
+            finally:  # Ctrl-C, too, leaves a charge behind
+                cursor._loss = session.charged
+
+    def _interact(self, work: Callable[[Queries], T]) -> T:
+        """A step of an interactive mechanism, in its turn as a statement."""
+        with self._turn(Ticket()) as (session, ticket):
+            return require_here(session).interact(work, ticket)
+
+    @contextmanager
+    def _turn(self, ticket: Ticket) -> Iterator[tuple[Asking, Ticket]]:
         """A statement that waits for its turn, as while a price is worked out, can be canceled already."""
-        ticket = Ticket(free=free)
         self._waiting.add(ticket)
         try:
             with self._lock:
                 session, self._running = self._open_session(), ticket
                 try:
-                    return session.execute(sql, parameters, settings=settings, ticket=ticket)
-                finally:  # Ctrl-C, too, leaves a charge behind
+                    yield session, ticket
+                finally:
                     self._running = None
-                    cursor._loss = session.charged
         finally:
             self._waiting.discard(ticket)
 

@@ -21,8 +21,22 @@ from dpsql.analysis.values import domain_of
 from dpsql.calibrate import Calibrated
 from dpsql.derive.forms import Former
 from dpsql.derive.shape import Cell, Key, Kind, Shape
+from dpsql.errors import InternalError
 from dpsql.plan.expr import TRUE, Column, Expr, IsNull, Not, conjuncts
-from dpsql.plan.nodes import Aggregate, CountUnits, Distinct, Factor, Gather, ListedHole, Norm, Part, Sum, Weigh
+from dpsql.plan.nodes import (
+    Aggregate,
+    CountBlocks,
+    CountUnits,
+    Distinct,
+    Factor,
+    Gather,
+    ListedHole,
+    Norm,
+    Part,
+    Sum,
+    SumBlocks,
+    Weigh,
+)
 from dpsql.plan.relations import Field, Filter, Project, Rows, row_fields
 from dpsql.plan.walk import map_expr
 
@@ -43,10 +57,12 @@ class Described:
 
 def describe(aggregate: Aggregate, calibrated: Calibrated, context: str, assume: int | None) -> Described | None:
     """`aggregate` is canonical; `context` is the text of all else that fixes the meaning of a cell: declarations of
-    tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, chosen bins, mere lists."""
+    tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, bins, blocks, mere lists."""
     gather = calibrated.gather
     project = _project(gather)
-    if aggregate.sets or calibrated.choice is not None or project is None:
+    blocks = any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts)
+    chosen = calibrated.choice is not None or calibrated.scores is not None
+    if aggregate.sets or blocks or chosen or project is None:
         return None
     base, written = _split(aggregate.input)
     exprs = {column.name: column.expr for column in project.columns}
@@ -132,6 +148,8 @@ def _cells(part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | Non
             return (Cell(part.cell, Kind.UNITS, part.limit is not None, False, form),)
         case Sum():
             return _sums(part, text, assume)
+        case SumBlocks() | CountBlocks():
+            raise InternalError("nothing is derived from blocks")
         case _:
             assert_never(part)
 

@@ -10,9 +10,10 @@ import csv
 import math
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Context, Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -124,9 +125,35 @@ class DuckDBOwner:
         finally:
             partial.unlink(missing_ok=True)
 
-    def _copy(self, sql: str) -> None:
+    def replace_column(
+        self, files: Files, column: str, change: Callable[[Sequence[str | None]], list[str]], target: Path, text: bool
+    ) -> None:
+        """One file written again with other values in a column, given and taken as text; all else stays as it is.
+
+        The column keeps its type, unless it shall be `text`. The file appears under its name only when it is whole.
+        """
+        (path,) = files.patterns
+        source = relation(files) if files.format == "parquet" else _text(path, files, ())
+        self._copy(f"CREATE TEMP TABLE held AS SELECT * FROM {source}")
+        types = {str(name): str(type_) for name, type_, *_ in self._ask("DESCRIBE held")}
+        if column not in types:
+            raise OperationalError(f'"{Path(path).name}" has no column "{column}"', hint=f"It has {', '.join(types)}.")
+        name, type_ = identifier(column), "VARCHAR" if text else types[column]
+        values = change([row[0] for row in self._ask(f"SELECT CAST({name} AS VARCHAR) FROM held")])  # type: ignore[misc]
+        how = f"FORMAT csv, HEADER, DELIMITER {literal(files.delimiter)}" if files.format == "csv" else "FORMAT parquet"
+        with TemporaryDirectory(dir=target.parent) as folder:  # its owner's alone, as the file will be
+            partial = Path(folder) / target.name
+            self._copy(
+                f"COPY (SELECT held.* REPLACE (CAST(told.answer AS {type_}) AS {name}) FROM held POSITIONAL JOIN "
+                f"(SELECT unnest(?::VARCHAR[]) AS answer) AS told) TO {literal(str(partial))} ({how})",
+                [values],
+            )
+            os.close(open_private(partial, os.O_WRONLY))
+            os.replace(partial, target)
+
+    def _copy(self, sql: str, given: Sequence[object] = ()) -> None:
         try:
-            self._connection.execute(sql)
+            self._connection.execute(sql, list(given))
         except duckdb.Error as error:
             raise _unreadable(error) from None
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsql.dataset import check_declarations
 from dpsql.engines.measure import (
     ColumnFacts,
     column_facts,
@@ -61,6 +62,7 @@ def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = T
     """The report on a schema that loads: on `tables` alone if any are named, on the schema alone without `data`."""
     schema = load_schema(path)
     check_settings(schema)
+    check_declarations(schema)
     for name in tables:
         if schema.table(name) is None:
             known = ", ".join(table.name for table in schema.tables)

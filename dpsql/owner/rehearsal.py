@@ -44,6 +44,9 @@ class Quiet:
         best: Integers = np.argmin(penalties, axis=1).astype(np.int64)
         return best
 
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        return self.choose(penalties, scale)
+
 
 @contextmanager
 def rehearsal(schema: Schema, contributions: Contributions) -> Iterator[Session]:

@@ -50,13 +50,13 @@ class Dual:
         """Moved into what is possible; the error is still that of the number before."""
         return Dual(np.clip(self.value, lower, upper), self.gradient)
 
-    def covariance(self, other: Dual, noise: Mapping[str, float]) -> Floats:
+    def covariance(self, other: Dual, noise: Mapping[str, float | Floats]) -> Floats:
         """To first order, from the standard errors of the cells, which are independent."""
         shared = [cell for cell in self.gradient if cell in other.gradient]
         parts = (self.gradient[cell] * other.gradient[cell] * noise[cell] ** 2 for cell in shared)
         return sum(parts, np.zeros_like(self.value))
 
-    def stderr(self, noise: Mapping[str, float]) -> Floats:
+    def stderr(self, noise: Mapping[str, float | Floats]) -> Floats:
         return np.sqrt(self.covariance(self, noise))
 
 

@@ -6,8 +6,7 @@ Sums are worked out in exact rationals, all else in doubles. Errors come from no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -16,9 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.plan.measures import PairFunction
-from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe, Terms, Variance
+from dpsql.plan.recipes import (
+    BetaPosterior,
+    BlockMean,
+    Debiased,
+    DebiasedMean,
+    Evidence,
+    Linear,
+    Mean,
+    NormalPosterior,
+    Paired,
+    Recipe,
+    Terms,
+    Variance,
+)
+from dpsql.post.cells import NoisyCells, noisy_cells
 from dpsql.post.duals import Dual, Floats
-from dpsql.privacy.mechanisms import interval_factor, standard_error
+from dpsql.post.posterior_columns import posterior, told
+from dpsql.post.randomized import undoing
+from dpsql.privacy.mechanisms import interval_factor
 from dpsql.privacy.release import Release
 from dpsql.types import BIGINT, Kind, Type
 
@@ -37,46 +52,6 @@ class Estimates:
 
 
 @dataclass(frozen=True)
-class _Cells:
-    """A release's columns by name, with the standard error of each in the units of its values."""
-
-    release: Release
-    places: Mapping[str, int]
-    noise: dict[str, float] = field(default_factory=dict)
-    factors: dict[str, float] = field(default_factory=dict)  # half of the 95 % interval, in standard errors
-
-    def __post_init__(self) -> None:
-        spec = self.release.spec
-        mechanisms = {place: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
-        for cell, place in self.places.items():
-            if place in mechanisms:
-                self.noise[cell] = standard_error(mechanisms[place]) * float(spec.grids[place])
-                self.factors[cell] = interval_factor(mechanisms[place])
-
-    def dual(self, terms: Terms) -> Dual:
-        groups = len(self.release.keys)
-        value, gradient = np.zeros(groups), {}
-        for cell, coefficient in terms:
-            place = self.places[cell]
-            value = value + self.release.cells[place] * float(coefficient * self.release.spec.grids[place])
-            gradient[cell] = np.full(groups, float(coefficient))
-        return Dual(value, gradient)
-
-    def exact(self, terms: Terms) -> list[Fraction]:
-        places = [self.places[cell] for cell, _ in terms]
-        grids = self.release.spec.grids
-        weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, places, strict=True)]
-        rows = zip(*(self.release.cells[place].tolist() for place in places), strict=True) if places else None
-        if rows is None:
-            return [Fraction(0)] * len(self.release.keys)
-        return [sum((w * c for w, c in zip(weights, row, strict=True)), Fraction(0)) for row in rows]
-
-    def half_width(self, dual: Dual) -> Floats:
-        factor = max((self.factors[cell] for cell in dual.gradient), default=0.0)
-        return factor * dual.stderr(self.noise)
-
-
-@dataclass(frozen=True)
 class _Answer:
     """A recipe's result: `known` where there is one, within [lower, upper] whatever the noise."""
 
@@ -87,9 +62,16 @@ class _Answer:
 
 
 def estimate(recipe: Recipe, release: Release, columns: tuple[str, ...], nonnegative: bool = False) -> Estimates:
-    cells = _cells(release, columns)
+    cells = noisy_cells(release, columns)
     if isinstance(recipe, Evidence):
         return _evidence(recipe, cells)
+    if isinstance(recipe, Debiased):
+        return _debiased(recipe, cells, nonnegative)
+    if isinstance(recipe, DebiasedMean):
+        return _debiased_mean(recipe, cells)
+    if isinstance(recipe, BetaPosterior | NormalPosterior):
+        nothing: Values = [None] * len(release.keys)
+        return Estimates(told(recipe, posterior(recipe, release, columns)), nothing, nothing, nothing)
     answer = _answer(recipe, cells)
     if isinstance(recipe, Variance) and recipe.root:
         return _deviation(recipe, answer, cells)
@@ -117,9 +99,14 @@ def _interval(value: Floats, half: Floats) -> tuple[Floats, Floats]:
 def covariance(one: Recipe, other: Recipe, release: Release, columns: tuple[str, ...]) -> list[float | None]:
     """How the noise moves two answers together, in every group; None where one of them has no answer or no error."""
     groups = len(release.keys)
-    if isinstance(one, Evidence) or isinstance(other, Evidence):
+    without = Evidence | BetaPosterior | NormalPosterior
+    if isinstance(one, without) or isinstance(other, without):
         return [None] * groups
-    cells = _cells(release, columns)
+    if isinstance(one, Debiased | DebiasedMean) or isinstance(other, Debiased | DebiasedMean):
+        # How chance moves two debiased answers together depends on the rows that they share.
+        errors = estimate(one, release, columns).stderr if one == other else [None] * groups
+        return [None if error is None else error**2 for error in errors]
+    cells = noisy_cells(release, columns)
     first, second = _answer(one, cells), _answer(other, cells)
     return _listed(first.dual.covariance(second.dual, cells.noise), first.known & second.known)
 
@@ -130,10 +117,6 @@ def interval(release: Release) -> float:
     The widest of its mechanisms': a sum of independent noises has lighter tails than the heaviest of them.
     """
     return max((interval_factor(bundle.mechanism) for bundle in release.spec.bundles), default=0.0)
-
-
-def _cells(release: Release, columns: tuple[str, ...]) -> _Cells:
-    return _Cells(release, {name: place for place, name in enumerate(columns)})
 
 
 def _listed(values: Floats, known: Mask) -> list[float | None]:
@@ -152,12 +135,14 @@ def _typed(value: Fraction, type_: Type) -> Any:
 # --- each recipe as a function of its cells --------------------------------------------------------------------------
 
 
-def _answer(recipe: Linear | Mean | Variance | Paired, cells: _Cells) -> _Answer:
+def _answer(recipe: Linear | Mean | Variance | Paired | BlockMean, cells: NoisyCells) -> _Answer:
     with np.errstate(all="ignore"):  # groups where nothing is left to divide by are masked
         match recipe:
             case Linear(terms):
                 dual = cells.dual(terms)
                 return _Answer(dual, np.ones(len(dual.value), np.bool_))
+            case BlockMean():
+                return _block_mean(recipe, cells)
             case Mean():
                 return _mean(recipe, cells)
             case Variance():
@@ -168,13 +153,18 @@ def _answer(recipe: Linear | Mean | Variance | Paired, cells: _Cells) -> _Answer
                 assert_never(recipe)
 
 
-def _mean(recipe: Mean, cells: _Cells) -> _Answer:
+def _block_mean(recipe: BlockMean, cells: NoisyCells) -> _Answer:
+    mean = cells.dual(recipe.terms).plus(float(recipe.center))
+    return _within(mean, np.ones(len(mean.value), np.bool_), float(recipe.lower), float(recipe.upper))
+
+
+def _mean(recipe: Mean, cells: NoisyCells) -> _Answer:
     count, lower, upper = cells.dual(recipe.count), float(recipe.lower), float(recipe.upper)
     mean = (cells.dual(recipe.first) / count).plus(float(recipe.center)).clipped(lower, upper)
     return _Answer(mean, count.value > 0, lower, upper)
 
 
-def _variance(recipe: Variance, cells: _Cells) -> _Answer:
+def _variance(recipe: Variance, cells: NoisyCells) -> _Answer:
     count = cells.dual(recipe.count)
     mean = cells.dual(recipe.first) / count
     spread = (cells.dual(recipe.second) / count - mean * mean).clipped(0.0, float(recipe.most))
@@ -189,7 +179,7 @@ def _variance(recipe: Variance, cells: _Cells) -> _Answer:
     return _Answer(spread, known, 0.0, most)
 
 
-def _deviation(recipe: Variance, answer: _Answer, cells: _Cells) -> Estimates:
+def _deviation(recipe: Variance, answer: _Answer, cells: NoisyCells) -> Estimates:
     """The interval of a standard deviation is the root of the variance's, which holds near 0 too."""
     square = _answer(Variance(recipe.count, recipe.first, recipe.second, recipe.most, recipe.sample, False), cells)
     half = cells.half_width(square.dual)
@@ -200,7 +190,7 @@ def _deviation(recipe: Variance, answer: _Answer, cells: _Cells) -> Estimates:
     return Estimates(*(_listed(column, answer.known) for column in columns))
 
 
-def _paired(recipe: Paired, cells: _Cells) -> _Answer:
+def _paired(recipe: Paired, cells: NoisyCells) -> _Answer:
     n = cells.dual(recipe.count)
     y_mean, x_mean = cells.dual(recipe.y.first) / n, cells.dual(recipe.x.first) / n
     y_half, x_half = float(recipe.y.half), float(recipe.x.half)
@@ -252,10 +242,69 @@ def _within(dual: Dual, known: Mask, lower: Floats | float, upper: Floats | floa
     return _Answer(dual.clipped(lower, upper), known, lower, upper)
 
 
-def _evidence(recipe: Evidence, cells: _Cells) -> Estimates:
+def _evidence(recipe: Evidence, cells: NoisyCells) -> Estimates:
     witnesses, count = cells.dual(recipe.witnesses), cells.dual(recipe.count)
     beyond = witnesses.value > cells.half_width(witnesses)
     answers: Values = [recipe.found if is_beyond else not recipe.found for is_beyond in beyond.tolist()]
     values = [answer if known else None for answer, known in zip(answers, (count.value > 0).tolist(), strict=True)]
     nothing: Values = [None] * len(values)
     return Estimates(values, nothing, nothing, nothing)
+
+
+# --- randomized answers ----------------------------------------------------------------------------------------------
+
+
+def _debiased(recipe: Debiased, cells: NoisyCells, nonnegative: bool) -> Estimates:
+    """Noise and chance are independent: their variances add up. Chance is that of the randomizing of the answers."""
+    undo = undoing(cells.release.keys, recipe.keys)
+    spread = np.sqrt(undo.squares(np.ones(len(cells.release.keys))))
+    noise: dict[str, float | Floats] = {cell: error * spread for cell, error in cells.noise.items()}
+
+    def undone(terms: Terms) -> Dual:
+        dual = cells.dual(terms)
+        return Dual(undo.sums(dual.value), dual.gradient)
+
+    match recipe.recipe:
+        case Linear(terms, type_):
+            dual, chance = undone(terms), undo.chance(cells.dual(terms).value)
+            if nonnegative:
+                dual = dual.clipped(0.0, np.inf)
+            stderr = np.sqrt(dual.covariance(dual, noise) + chance)
+            ends = _interval(dual.value, cells.factor(dual) * stderr)
+            values = [_typed(Fraction(value), type_) for value in dual.value.tolist()]
+            return Estimates(values, stderr.tolist(), *(end.tolist() for end in ends))
+        case Mean() as mean:
+            count, lower, upper = undone(mean.count), float(mean.lower), float(mean.upper)
+            chance = undo.chance(cells.dual(mean.count).value)
+            with np.errstate(all="ignore"):
+                dual = (undone(mean.first) / count).plus(float(mean.center)).clipped(lower, upper)
+                # A row that comes or goes moves the mean by its distance from it: at most that to the further bound.
+                reach = np.maximum(upper - dual.value, dual.value - lower) / count.value
+                variance = dual.covariance(dual, noise) + chance * reach**2
+            return _with_error(_Answer(dual, count.value > 0, lower, upper), variance, cells)
+        case _:
+            assert_never(recipe.recipe)
+
+
+def _debiased_mean(recipe: DebiasedMean, cells: NoisyCells) -> Estimates:
+    """A row whose answer has the value f is recorded with the variance qS + df^2 - (qT + df)^2, d = p - q, T and S the
+    sums of all values and of their squares; f^2 is on average at most (a + b)m - ab, between the bounds a and b."""
+    mean, how = recipe.mean, recipe.randomized
+    count, lower, upper = cells.dual(mean.count), float(mean.lower), float(mean.upper)
+    d, q, total, squares = how.told, how.other, float(recipe.total), float(recipe.squares)
+    with np.errstate(all="ignore"):
+        told = (cells.dual(mean.first) / count).plus(float(mean.center))
+        dual = told.plus(-q * total).times(1.0 / d).clipped(lower, upper)
+        second = (lower + upper) * dual.value - lower * upper
+        each = q * squares - (q * total) ** 2 + d * (1.0 - d) * second - 2.0 * q * d * total * dual.value
+        chance = np.maximum(each, 0.0) / (count.value * d * d)
+        variance = dual.covariance(dual, cells.noise) + chance
+    return _with_error(_Answer(dual, count.value > 0, lower, upper), variance, cells)
+
+
+def _with_error(answer: _Answer, variance: Floats, cells: NoisyCells) -> Estimates:
+    with np.errstate(all="ignore"):
+        stderr = np.sqrt(variance)
+        ends = _interval(answer.dual.value, cells.factor(answer.dual) * stderr)
+        bounded = (np.clip(end, answer.lower, answer.upper) for end in ends)
+    return Estimates(*(_listed(column, answer.known) for column in (answer.dual.value, stderr, *bounded)))

@@ -65,7 +65,7 @@ def _beginnings(around: Around, statement: Sequence[Token]) -> Sequence[str]:
     if around.first:
         return ("SELECT", "ALL")  # after UNION
     explained = any(token.text.lower() == "explain" for token in statement)
-    return ("SELECT", "WITH") if explained else STATEMENTS
+    return ("SELECT", "WITH", "CREATE") if explained else STATEMENTS
 
 
 def _is_upper(written: str, statement: Sequence[Token]) -> bool:
@@ -103,7 +103,7 @@ def _settings(menu: Menu, names: Names, begun: str = "") -> None:
 def _show(menu: Menu, around: Around, names: Names) -> None:
     words = [token.text.lower() for token in around.trail[1:]]
     if not words:
-        for word in ("BUDGET", "TABLES", "COLUMNS FROM", "ALL") if around.first == "show" else ("ALL",):
+        for word in _SHOWN if around.first == "show" else ("ALL",):
             menu.add("setting", word, word if menu.upper else word.lower())
         _settings(menu, names)
     elif words[-1] == ".":
@@ -118,11 +118,46 @@ def _describe(menu: Menu, around: Around, names: Names) -> None:
         menu.words("SELECT", "WITH")
 
 
+def _make(menu: Menu, around: Around, names: Names) -> None:
+    """CREATE and DROP of synthetic tables and models, up to the query within."""
+    words = [token.text.lower() for token in around.trail[1:]]
+    begun = " ".join(words)
+    if begun in ("", "or replace"):
+        menu.words("SYNTHETIC TABLE", "MODEL", *(("OR REPLACE",) if around.first == "create" and not words else ()))
+    elif words[-1] == "as":
+        menu.words(*(("SELECT", "WITH") if "table" in words else ("LOGISTIC REGRESSION ON", "LINEAR REGRESSION ON")))
+    elif words[-1] == "synthetic":
+        menu.words("TABLE")
+    elif words[-1] in ("table", "model"):
+        menu.words("IF NOT EXISTS" if around.first == "create" else "IF EXISTS")
+    elif words[-1] in ("logistic", "linear"):
+        menu.words("REGRESSION ON")
+    elif "on" not in words and around.first == "create":
+        menu.words("AS")
+    else:
+        _model(menu, words, names)
+
+
+def _model(menu: Menu, words: Sequence[str], names: Names) -> None:
+    if words[-1] == "from":
+        _tables(menu, names, {})
+    elif words[-1] in ("on", "using", ","):
+        for table in names.tables:
+            for column in table.columns:
+                menu.name("column", column.name, _meta(Offered(column.name, column)))
+    elif "from" in words:
+        menu.words("WHERE", "JOIN", "WITH")
+    elif "on" in words:
+        menu.words("AS", "FROM" if "using" in words else "USING")
+
+
 def _nothing(menu: Menu, around: Around, names: Names) -> None:
     """Transactions take no names."""
 
 
+_SHOWN = ("BUDGET", "TABLES", "COLUMNS FROM", "SYNTHETIC TABLES", "SYNTHETIC TABLE", "MODELS", "MODEL", "ALL")
 _COMMANDS = {"set": _set, "show": _show, "reset": _show, "describe": _describe, "desc": _describe,
+             "create": _make, "drop": _make,
              **dict.fromkeys(("begin", "commit", "rollback", "savepoint", "discard", "start"), _nothing)}  # fmt: skip
 
 

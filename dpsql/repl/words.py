@@ -4,6 +4,7 @@ from __future__ import annotations
 
 STATEMENTS = (
     "SELECT", "WITH", "EXPLAIN", "DESCRIBE", "SHOW", "SET", "RESET", "BEGIN", "COMMIT", "ROLLBACK", "VALUES",
+    "CREATE", "DROP",
 )  # fmt: skip
 """How a statement may begin."""
 
@@ -28,6 +29,7 @@ OTHERS = (
     "ANY", "SOME", "FETCH", "NEXT", "ONLY", "TIES", "PIVOT", "UNPIVOT", "DIFFERENTIAL_PRIVACY", "OPTIONS", "TABLES",
     "BUDGET", "LOCAL", "SESSION", "SAVEPOINT", "RELEASE", "TRANSACTION", "START", "WORK", "DISCARD", "ANALYZE",
     "VERBOSE", "TO", "DEFAULT", "SUMMARIZE", "COLLATE", "EXCLUDE",
+    "SYNTHETIC", "TABLE", "MODEL", "MODELS", "LOGISTIC", "LINEAR", "REGRESSION", "REPLACE", "IF",
 )  # fmt: skip
 
 TYPES = frozenset(
@@ -39,7 +41,7 @@ TYPES = frozenset(
 KEYWORDS = frozenset(
     word.lower() for phrase in (*STATEMENTS, *CLAUSES, *INSIDE, *OTHERS) for word in phrase.split()
 ) - {"at", "row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next",
-     "date", "timestamp", "interval"}  # fmt: skip
+     "date", "timestamp", "interval", "model", "models", "linear", "replace", "synthetic", "regression"}  # fmt: skip
 """Those that are seldom a column's name."""
 
 GRAMMAR = frozenset(

@@ -27,6 +27,8 @@ SETTINGS = {
     "max_relative_error": "max_relative_error",
     "confidence": "confidence",
     "ranges": "ranges",
+    "mechanism": "mechanism",
+    "proposal": "proposal",
 }
 """What `execution_options` may set for its statements, as SET names it."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from dpsql.compile import ReleaseStep, compile_query
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.exact import Exact
-from dpsql.privacy.choice import Exponential, penalties
+from dpsql.privacy.choice import Exponential, Pick, penalties
 from dpsql.privacy.loss import total
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_of
 from dpsql.privacy.release import Release, Spec, perturb
@@ -204,10 +205,16 @@ def _bins_ratio(release: Release, spec: Spec, one: Cells, other: Cells, n: int) 
             for cells in (one, other)
         ]
         bins = (chosen - choice.lower).reshape(n, -1)
-        scale = float(pick.mechanism.scale)  # a multiple of it would do as well: levels are picked from the draws
+        scale = float(_scale(pick))  # a multiple of it would do as well: levels are picked from the draws
         for group in range(bins.shape[1]):
             result += (sides[1][group][bins[:, group]] - sides[0][group][bins[:, group]]) / scale
     return result
+
+
+def _scale(pick: Pick) -> Fraction:
+    if not isinstance(pick.mechanism, Exponential):
+        raise ValueError("a template chooses by the exponential mechanism")
+    return pick.mechanism.scale
 
 
 def _appeared(release: Release, unknown: int, n: int) -> dict[tuple[Any, ...], Flags]:
@@ -224,7 +231,7 @@ def _appeared(release: Release, unknown: int, n: int) -> dict[tuple[Any, ...], F
 def _weakened(spec: Spec, by: int) -> Spec:
     """Half of the noise, or less; or a threshold that is too low."""
     if spec.choice is not None:
-        picks = tuple(replace(p, mechanism=Exponential(p.mechanism.scale / by)) for p in spec.choice.picks)
+        picks = tuple(replace(p, mechanism=Exponential(_scale(p) / by)) for p in spec.choice.picks)
         return replace(spec, choice=replace(spec.choice, picks=picks))
     bundles = tuple(replace(bundle, mechanism=_divided(bundle.mechanism, by)) for bundle in spec.bundles)
     selection = spec.selection

@@ -18,11 +18,15 @@ from dpsql.calibrate import Noise
 from dpsql.compile import Compiled, ReleaseStep
 from dpsql.exact import Row
 from dpsql.explain import ExplainedRelease, explain
-from dpsql.privacy.choice import choose_bins
+from dpsql.privacy.choice import Exponential, choose_bins
 from dpsql.privacy.mechanisms import Laplace
+from dpsql.privacy.response import Response, respond
 from dpsql.privacy.sampling import Integers
+from dpsql.privacy.scores import Drawing, Ranking, Scores, posterior_penalties
 from dpsql.privacy.selection import GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
+from dpsql.privacy.tally import UnitMass
 from dpsql.schema.model import Neighbors, Privacy
+from dpsql.verify.medians import breaks
 
 WHOLE = 1 << 16
 """What a whole vote weighs where votes are weighted."""
@@ -43,6 +47,8 @@ class Cells:
 
 def violations(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
     """What is wrong with this release on this pair of databases; nothing, if all is well."""
+    if step.calibrated.study is not None:
+        return [*_tally(step.calibrated.study.mass, one, other, privacy), *_responses(step, one, other)]
     found = [*_shape(release, one), *_shape(release, other)]
     if found:
         return found
@@ -51,6 +57,7 @@ def violations(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: 
         *_bundles(release, one, other),
         *_selection(step, release, one, other, privacy),
         *_choices(step, one, other),
+        *_scores(step, one, other),
     ]
 
 
@@ -98,6 +105,27 @@ def _bundles(release: ExplainedRelease, one: Cells, other: Cells) -> list[str]:
             found.append(f"L2 of {', '.join(bundle.columns)}: {math.sqrt(square)} > {bundle.l2}")
         if linf > bundle.linf:
             found.append(f"Linf of {', '.join(bundle.columns)}: {linf} > {bundle.linf}")
+    return found
+
+
+# --- tallies ---------------------------------------------------------------------------------------------------------
+
+
+def _tally(mass: UnitMass, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
+    """Neighbors move the weights of all tuples together by what units may add, and no set of them by more."""
+    found = []
+    k, change_one = privacy.group_size, privacy.neighbors is Neighbors.CHANGE_ONE
+    if (mass.group_size, mass.change_one) != (k, change_one):
+        found.append("the study is for another relation")
+    ours, theirs = (dict(zip(zip(*c.columns[:-1], strict=True), c.columns[-1], strict=True)) for c in (one, other))
+    if len(ours) != len(one.keys) or len(theirs) != len(other.keys):
+        found.append("a tuple is there twice")
+    steps = [ours.get(code, 0) - theirs.get(code, 0) for code in {*ours, *theirs}]
+    up, down = sum(s for s in steps if s > 0), -sum(s for s in steps if s < 0)
+    most = k * mass.norm
+    # Of several units some may come and others leave: then what comes and what leaves is theirs together.
+    if max(up, down) > most or (not change_one and up + down > most):
+        found.append(f"a tally moves by +{up} and -{down}, and a unit's mass is {mass.norm}")
     return found
 
 
@@ -163,6 +191,9 @@ class _Penalties:
         self.seen.append((penalties, scale))
         return np.zeros(len(penalties), np.int64)
 
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        return self.choose(penalties, scale)
+
 
 def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
     """The loss that the exponential mechanism has on this pair, exactly, against what is charged.
@@ -176,7 +207,12 @@ def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
     if len(one.keys) % choice.bins or one.keys != other.keys:
         return ["an incomplete block of bins"]
     epsilon, rho = Fraction(0), Fraction(0)
+    found: list[str] = []
     for pick in choice.picks:
+        if not isinstance(pick.mechanism, Exponential):
+            counts = [np.array(cells.columns[0], np.int64).reshape(-1, choice.bins) for cells in (one, other)]
+            found += breaks(pick.mechanism, *counts)
+            continue
         sides = [_Penalties(), _Penalties()]
         for side, cells in zip(sides, (one, other), strict=True):
             weights = np.array(cells.columns[0], np.int64).reshape(-1, choice.bins)
@@ -187,12 +223,75 @@ def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
                 epsilon += Fraction(reach) / scale
                 rho += (Fraction(reach) / scale) ** 2 / 8
     loss = step.loss
-    found = []
     if loss.epsilon is not None and epsilon > loss.epsilon:
         found.append(f"choosing bins loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
     if rho > loss.rho:
         found.append(f"choosing bins loses rho {float(rho)}, charged {float(loss.rho)}")
     return found
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+def _scores(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
+    """As for bins: what a choice by scores loses on this pair, by the range of what its penalties move by.
+
+    Permute-and-flip has the same epsilon, and the rho of any pure loss. What a round leaves out narrows no range but
+    its own: every round is counted as if it had all candidates.
+    """
+    scores, moves, loss = step.calibrated.scores, step.calibrated.moves, step.loss
+    if scores is None or moves is None or one.keys != other.keys:
+        return []  # keys that differ are told before
+    ranges = _ranges_of(scores, one, other)
+    epsilon = sum((r / scores.scale for r in ranges), Fraction(0)) * scores.rounds
+    flips = isinstance(scores, Ranking) and scores.flips
+    rho = sum(((r / scores.scale) ** 2 for r in ranges), Fraction(0)) / (2 if flips else 8) * scores.rounds
+    found = []
+    if loss.epsilon is not None and epsilon > loss.epsilon:
+        found.append(f"choosing by scores loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
+    if rho > loss.rho:
+        found.append(f"choosing by scores loses rho {float(rho)}, charged {float(loss.rho)}")
+    return found
+
+
+def _ranges_of(scores: Scores, one: Cells, other: Cells) -> list[int]:
+    match scores:
+        case Ranking(place=place):
+            blocks: dict[Row, list[int]] = {}
+            for key, ours, theirs in zip(one.keys, one.columns[0], other.columns[0], strict=True):
+                if key[place] is not None:
+                    blocks.setdefault(key[:place] + key[place + 1 :], []).append(ours - theirs)
+            return [max(steps) - min(steps) for steps in blocks.values()]
+        case Drawing():
+            sides = [np.array(cells.columns, np.int64).T.reshape(-1, 2) for cells in (one, other)]
+            before, after = (posterior_penalties(scores, np.maximum(side, 0)) for side in sides)
+            moved = before.astype(object) - after.astype(object)
+            return [int(max(row) - min(row)) for row in moved]
+
+
+# --- randomized answers ----------------------------------------------------------------------------------------------
+
+
+def _responses(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
+    """What randomized answers lose on this pair, from the penalties that they are drawn by.
+
+    Their number is told as it is, so it must be the same. As many as moved are told by other draws, each of them its
+    own: an answer that is kept e^r times as often as any other loses r, and a rho of r^2/2.
+    """
+    study, loss = step.calibrated.study, step.loss
+    if not isinstance(study, Response):
+        return []
+    (ours, rows), (theirs, others) = one.columns, other.columns
+    if sum(rows) != sum(others):
+        return ["the number of randomized answers depends on a unit"]
+    before, after = dict(zip(ours, rows, strict=True)), dict(zip(theirs, others, strict=True))
+    moved = sum(max(0, weight - after.get(code, 0)) for code, weight in before.items())
+    sampler, answers = _Penalties(), study.axes.sizes[0]
+    respond(np.arange(answers), answers, study.epsilon, sampler)
+    ratio = max(int(penalties.max() - penalties.min()) / scale for penalties, scale in sampler.seen)
+    if loss.epsilon is None or moved * ratio > loss.epsilon or moved * ratio**2 / 2 > loss.rho:
+        return [f"{moved} randomized answers lose epsilon {float(ratio)} each, charged {loss.epsilon}"]
+    return []
 
 
 # --- what is charged -------------------------------------------------------------------------------------------------
@@ -204,7 +303,7 @@ def undercharged(compiled: Compiled) -> list[str]:
     for step, release in zip(compiled.steps, explain(compiled, "duckdb", ()).releases, strict=True):
         loss, pure, rho = step.loss, Fraction(0), Fraction(0)
         for bundle in release.bundles:
-            if bundle.mechanism == "exponential":  # compared on the rows, exactly
+            if bundle.mechanism not in ("laplace", "gaussian"):  # compared on the rows, exactly
                 continue
             square = min(Fraction(bundle.l1) ** 2, Fraction(bundle.l2) ** 2)
             rho += square / (2 * bundle.scale**2) * Fraction(10**12 - 1, 10**12)  # l2 is rounded up
@@ -237,9 +336,14 @@ def _beyond_what_was_asked(compiled: Compiled) -> list[str]:
     loss, asked = compiled.loss, compiled.settings
     pure, rho = Fraction(0), Fraction(0)
     for step in compiled.steps:
-        if step.calibrated.choice is not None:
+        if step.calibrated.study is not None:
+            pure += step.loss.epsilon or 0
+            rho += step.loss.rho if step.loss.epsilon is None else 0
+        if step.calibrated.choice is not None or step.calibrated.scores is not None:
             if asked.chosen_noise is Noise.LAPLACE:
                 pure += step.loss.epsilon or 0
+                picks = () if step.calibrated.choice is None else step.calibrated.choice.picks
+                pure += sum(p.mechanism.epsilon_in_all for p in picks if not isinstance(p.mechanism, Exponential))
             else:
                 rho += step.loss.rho
         for bundle in step.calibrated.bundles:

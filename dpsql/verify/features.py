@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpsql.compile import Compiled, ReleaseStep
 from dpsql.plan.bundles import CovarianceBundle
-from dpsql.plan.nodes import Distinct, Weigh
+from dpsql.plan.nodes import CountBlocks, Distinct, SumBlocks, Weigh
 from dpsql.plan.relations import (
     Expand,
     Filter,
@@ -19,12 +19,15 @@ from dpsql.plan.relations import (
     is_public,
 )
 from dpsql.plan.walk import walk_nodes
+from dpsql.privacy.choice import Exponential
 from dpsql.privacy.mechanisms import Gaussian
+from dpsql.privacy.scores import Ranking
 
 FEATURES = (
     "one group", "listed groups", "selected groups", "mixed keys", "grouping sets", "holes", "joins", "outer joins",
     "joins with public rows", "EXISTS and IN", "per-unit blocks", "windows", "set operations", "DISTINCT", "quantiles",
-    "moments of pairs", "weighted units", "laplace noise", "gaussian noise", "filters",
+    "medians by local sensitivity", "moments of pairs", "blocks", "best values", "posteriors", "weighted units",
+    "synthetic tables", "models", "laplace noise", "gaussian noise", "filters",
 )  # fmt: skip
 
 
@@ -34,6 +37,9 @@ def features(compiled: Compiled) -> frozenset[str]:
 
 def _of_step(step: ReleaseStep) -> set[str]:
     calibrated = step.calibrated
+    if calibrated.study is not None:
+        found = {"synthetic tables" if calibrated.study.kind == "synthesis" else "models"}
+        return found.union(*(_of_node(node) for node in walk_nodes(calibrated.plan)))
     gather, found = calibrated.gather, set[str]()
     if not gather.keys:
         found.add("one group")
@@ -44,7 +50,10 @@ def _of_step(step: ReleaseStep) -> set[str]:
     if step.holes:
         found.add("holes")
     if calibrated.choice is not None:
-        found.add("quantiles")
+        local = any(not isinstance(pick.mechanism, Exponential) for pick in calibrated.choice.picks)
+        found.add("medians by local sensitivity" if local else "quantiles")
+    if calibrated.scores is not None:
+        found.add("best values" if isinstance(calibrated.scores, Ranking) else "posteriors")
     for bundle in calibrated.bundles:
         found.add("gaussian noise" if isinstance(bundle.mechanism, Gaussian) else "laplace noise")
     for node in walk_nodes(gather):
@@ -73,6 +82,8 @@ def _of_node(node: object) -> set[str]:
             return {"grouping sets"}
         case Distinct():
             return {"DISTINCT"}
+        case SumBlocks() | CountBlocks():
+            return {"blocks"}
         case Weigh():
             return {"weighted units"}
         case PublicScan():

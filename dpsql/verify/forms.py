@@ -13,7 +13,9 @@ from dpsql.verify.worlds import Laid, World
 PLAIN = (
     "COUNT(*)", "SUM({n})", "AVG({n})", "COUNT({n})", "COUNT(*), SUM({n})", "COUNT(*), AVG({n})", "VAR_POP({n})",
     "STDDEV({n}), COUNT(*)", "CORR({n}, {m})", "COVAR_POP({n}, {n})", "SUM(DISTINCT {n})", "COUNT(DISTINCT {t})",
-    "BOOL_OR({n} > 0)", "MEDIAN({n})", "MAX({n})",
+    "BOOL_OR({n} > 0)", "MEDIAN({n})", "MAX({n})", "PRIVATE_ARGMAX({t}, {n})", "PRIVATE_TOP_K({t}, COUNT(*), 2)",
+    "PRIVATE_ARGMAX({t} = 'own0', COUNT(*))", "POSTERIOR_SAMPLE({n} > 0)",
+    "BETA_POSTERIOR({n} > 0)", "NORMAL_POSTERIOR({n})", "DIRICHLET_POSTERIOR({t})",
 )  # fmt: skip
 
 BOUNDED = (
@@ -34,10 +36,19 @@ PICKS = (
 """Of each unit's rows, to be aggregated again."""
 
 
+STATISTICS = (
+    "mad({n})", "skewness({n})", "kurtosis({n})", "kurtosis_pop({n})", "entropy({t})", "entropy({n})", "median({n})",
+    "quantile_disc({n}, 0.9)", "quantile_cont({n}, 0.3)", "min({n})", "max({n})", "avg({n})", "sum({n})", "stddev({n})",
+    "var_pop({n})", "count(*)", "count(DISTINCT {t})", "max({n}) - min({m})", "mad({n}) / median({m})",
+    "ln(stddev({n}))", "sqrt(avg({n}) - 1)", "power(max({n}), 9) * 1e300", "count({t}) FILTER (WHERE {n} > 0)",
+)  # fmt: skip
+"""Of blocks of units; some of them are NULL, NaN or infinite for many rows."""
+
+
 def random_form(world: World, draws: Draws) -> str:
     if world.schema.views and draws.chance(0.2):
         return f"SELECT COUNT(*) FROM {quoted(draws.choice(world.schema.views).name)}"
-    return draws.choice((plain, plain, bounded, picking))(world, draws)
+    return draws.choice((plain, plain, bounded, picking, blocked, made))(world, draws)
 
 
 def plain(world: World, draws: Draws) -> str:
@@ -78,6 +89,42 @@ def picking(world: World, draws: Draws) -> str:
     inner = f"SELECT {pick} AS x, COUNT(*) AS n FROM {quoted(laid.name)} GROUP BY {keys}"
     asked = draws.choice(("COUNT(x)", "SUM(n)", "COUNT(*) FILTER (WHERE x IS NOT NULL)", "COUNT(DISTINCT x)", "AVG(n)"))
     return f"SELECT {asked} FROM ({inner}) AS t{draws.choice(('', ' GROUP BY x', ' GROUP BY x IS NULL'))}"
+
+
+def blocked(world: World, draws: Draws) -> str:
+    """A statistic of blocks, few of them or many, in one group or by a key, alone or beside a count."""
+    laid = draws.choice(world.private)
+    written = blockwise(_number(laid, draws), _number(laid, draws), _text(laid, draws), draws)
+    where = f" FILTER (WHERE {_number(laid, draws)} > 0)" if draws.chance(0.2) else ""
+    beside = draws.choice(("", "", ", COUNT(*)"))
+    key = draws.choice((None, None, _text(laid, draws), _listed(laid), f"{_number(laid, draws)} > 0"))
+    by = "" if key is None else f" GROUP BY {key}"
+    return f"SELECT {written}{where} AS b{beside} FROM {quoted(laid.name)}{by}"
+
+
+def made(world: World, draws: Draws) -> str:
+    """A synthetic table or a model of columns whose ranges the schema declares."""
+    laid = draws.choice(world.private)
+    one, other = _number(laid, draws), _number(laid, draws)
+    table, where = quoted(laid.name), draws.choice(("", "", f" WHERE {one} > 0"))
+    if draws.chance(0.5):
+        options = draws.choice(("bins = 2", "bins = 5, method = 'mwem', rounds = 2", "method = 'independent'",
+                                "bins = 4, method = 'marginals'"))  # fmt: skip
+        columns = f"{one} AS a, {_listed(laid)} AS b, {other} AS c"
+        return f"CREATE OR REPLACE SYNTHETIC TABLE made AS SELECT {columns} FROM {table}{where} WITH ({options})"
+    family, label, method = draws.choice((
+        ("LINEAR", one, "bins = 8"), ("LOGISTIC", f"({one} > 0)", "method = 'output'"),
+        ("LOGISTIC", f"({one} > 0)", "method = 'objective'"), ("LOGISTIC", f"({one} > 0)", "method = 'output', n = 10"),
+    ))  # fmt: skip
+    rows = f"ON {label} AS y USING {other} AS f, {_listed(laid)} AS g FROM {table}{where}"
+    return f"CREATE OR REPLACE MODEL fitted AS {family} REGRESSION {rows} WITH ({method}, lambda = 0.1)"
+
+
+def blockwise(number: str, other: str, text: str, draws: Draws) -> str:
+    statistic = draws.choice(STATISTICS).format(n=number, m=other, t=text)
+    low, high = draws.choice((("0", "1"), ("-2", "5"), ("-1000000", "1000000"), ("0.1", "0.3"), ("-7", "-3")))
+    combine = ", combine => 'median'" if draws.chance(0.3) else ""
+    return f"BLOCKWISE({statistic}, {low}, {high}, blocks => {draws.choice((2, 2, 3, 7, 100))}{combine})"
 
 
 def _number(laid: Laid, draws: Draws) -> str:

@@ -104,11 +104,16 @@ def _rows_of(
         return {laid.name: (_row(laid, values_for(laid), None, number),)}
     for laid in world.private:
         links = _links(world, laid, made, number, 1 if laid.single else count(), draws)
-        if laid.single and draws.chance(0.1):
+        if laid.single and draws.chance(0.1) and not _is_all(world):
             links = []  # referred to, but absent
         values = values_for(laid)
         made[laid.name] = tuple(_row(laid, values, link, place * UNITS + number) for place, link in enumerate(links))
     return made
+
+
+def _is_all(world: World) -> bool:
+    """Whether a unit without a row in its own table would be none at all, though their number is public."""
+    return world.schema.privacy.neighbors is Neighbors.CHANGE_ONE and len(world.private) == 1
 
 
 def _links(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dpsql.schema.model import Neighbors
 from dpsql.verify.draws import Draws
 from dpsql.verify.expressions import Writer
-from dpsql.verify.forms import random_form
+from dpsql.verify.forms import blockwise, random_form
 from dpsql.verify.sources import Source, Sources
 from dpsql.verify.worlds import World
 
@@ -15,7 +16,17 @@ PER_GROUP = "contribution_bounds_per_group"
 
 
 def random_question(world: World, draws: Draws) -> str:
+    if world.schema.privacy.neighbors is Neighbors.CHANGE_ONE and len(world.private) == 1 and draws.chance(0.06):
+        return _randomized(world, draws)
     return _Question(world, draws).text() if draws.chance(0.75) else random_form(world, draws)
+
+
+def _randomized(world: World, draws: Draws) -> str:
+    (laid,) = world.private
+    listed = [column.declared.name for column in laid.columns if column.declared.domain.values is not None]
+    column = draws.choice(listed or [column.declared.name for column in laid.columns])
+    block = f'SELECT RANDOMIZED("{column}", {draws.choice(("0.1", "1", "3"))}) AS a0 FROM "{laid.name}"'
+    return block if draws.chance(0.7) else f"SELECT a0, COUNT(*) FROM ({block}) AS t GROUP BY a0"
 
 
 class _Question:
@@ -93,16 +104,22 @@ class _Question:
                 return f"{draws.choice(('SUM', 'AVG', 'COUNT'))}({write.summed()}, {PER_GROUP} => {bounds})"
             case 14:
                 return f"SUM({write.summed()}) / COUNT(*)"
+            case 15:
+                return blockwise(write.summed(), write.summed(), draws.choice(source.names).sql, draws)
             case _:
                 return f"{draws.choice(SUMMED)}({write.summed()})"
 
     def _chosen(self) -> str:
-        """Bins and most frequent values."""
+        """Bins, frequent values, the best ones, and draws."""
         draws, write = self._draws, self._write
         x, key, fraction = write.summed(), write.key(), draws.choice(FRACTIONS)
         return draws.choice((f"MEDIAN({x})", f"QUANTILE_CONT({x}, {fraction})", f"QUANTILE_DISC({x}, {fraction})",
                              f"MIN({x})", f"MAX({x})", f"MODE({key})", f"APPROX_TOP_K({key}, 2)",
-                             f"HISTOGRAM({key})"))  # fmt: skip
+                             f"HISTOGRAM({key})", f"PRIVATE_ARGMAX({key}, COUNT(*))", f"PRIVATE_ARGMAX({key}, {x})",
+                             f"PRIVATE_TOP_K({key}, SUM({x}), 2)", f"POSTERIOR_SAMPLE({x} > 0)",
+                             f"POSTERIOR_SAMPLE({x} > 0, draws => 3, truncate => 0.2)",
+                             f"DIRICHLET_POSTERIOR_MEAN({key})", f"NORMAL_POSTERIOR_LOW({x})",
+                             f"BETA_POSTERIOR_MEAN({write.condition(1)})"))  # fmt: skip
 
     def _distinct(self) -> str:
         draws, names = self._draws, self._source.names

@@ -20,6 +20,7 @@ from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.open import open_ledger
 from dpsql.payers import dataset_account
 from dpsql.pins import expand_sources, identify
+from dpsql.plan.measures import MedianBy
 from dpsql.privacy.loss import total
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts
@@ -47,11 +48,13 @@ class Asked:
     rows: int | None
     groups: int | None
     noise: Noise | None
+    median: MedianBy = MedianBy.EXPONENTIAL
 
     def __str__(self) -> str:
         noise = "auto" if self.noise is None else self.noise.value
         known = {
             "epsilon": float(self.epsilon), "delta": f"{float(self.delta):g}", "noise": noise,
+            "mechanism": None if self.median is MedianBy.EXPONENTIAL else self.median.value,
             "contributions.rows": self.rows, "contributions.groups": self.groups,
         }  # fmt: skip
         return ";\n".join((*(f"SET {name} = {value}" for name, value in known.items() if value is not None), self.sql))
@@ -78,6 +81,7 @@ def random_asked(world: World, sql: str, draws: Draws) -> Asked:
         rows=_lowered(caps.rows, draws),
         groups=_lowered(caps.groups, draws),
         noise=draws.choice((None, Noise.GAUSSIAN, Noise.LAPLACE)),
+        median=draws.choice((MedianBy.EXPONENTIAL, MedianBy.EXPONENTIAL, MedianBy.SMOOTH, MedianBy.PTR)),
     )
 
 
@@ -160,6 +164,7 @@ class Bench:
         if asked.groups is not None:
             session.set("contributions.groups", str(asked.groups))
         session.set("noise", "auto" if asked.noise is None else asked.noise.value)
+        session.set("mechanism", asked.median.value)
         return session
 
 

@@ -49,6 +49,9 @@ class Counting:
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         return likeliest(penalties)
 
+    def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
+        return self.choose(penalties, scale)
+
     @property
     def draws(self) -> int:
         return len(self.gaussians) + len(self.laplaces)

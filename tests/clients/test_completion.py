@@ -171,7 +171,7 @@ def test_tab_completes_the_word_that_is_typed(folder: Path, shell: str) -> None:
     ],
     ids=["source", "user", "set", "table"],
 )
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.clients)])
 def test_tab_completes_values_as_the_shell_cuts_words(folder: Path, shell: str, typed: str, line: str) -> None:
     """The line as it stands after Tab, taken down instead of being run."""
     program(shell)

@@ -82,6 +82,13 @@ class FakeEngine:
         self.calls.append("close")
 
 
+class NoObjects:
+    """Nobody has made anything."""
+
+    def of(self, account: str) -> tuple[()]:
+        return ()
+
+
 @dataclass
 class FakeLedger:
     """Sells a release once for each plan and asked error; keeps what is stored."""
@@ -92,6 +99,7 @@ class FakeLedger:
     sold: dict[tuple[str, tuple[Fraction, ...]], int] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     failures: int = 0
+    objects: NoObjects = field(default_factory=NoObjects)
 
     def purchase(
         self, account: Account, asked: Sequence[Asked], statement: Statement, now: dt.datetime, admit: Admit

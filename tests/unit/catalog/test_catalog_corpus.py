@@ -62,11 +62,9 @@ def test_statements_of_clients_are_answered_as_postgres_answers_them(
     assert wrong == []
     assert not [_told(asked, verdict) for asked, verdict in verdicts if verdict.startswith("error")]
     assert told["same"] >= LEAST * len(verdicts)
-
-
-def test_every_reason_is_needed(both: dict[str, Both]) -> None:
-    differing = [asked.sql for asked in corpus() if both[asked.schema].verdict(asked.sql) != "same"]
-    assert [why for pattern, why in DIFFERENT if not any(re.search(pattern, sql) for sql in differing)] == []
+    differing = [asked.sql for asked, verdict in verdicts if verdict != "same"]
+    unneeded = [why for pattern, why in DIFFERENT if not any(re.search(pattern, sql) for sql in differing)]
+    assert unneeded == []  # in one test, since the statements take a minute
 
 
 def test_a_difference_is_found(both: dict[str, Both]) -> None:

@@ -229,6 +229,13 @@ def test_keys_join_whichever_table_comes_first():
         ("select ward from visits wh|", ["where"]), ("SELECT ward FROM visits wh|", ["where"]),
         ("SELECT SUM(cost |) FROM visits", ["AND", "OR"]), ("SELECT 1 FROM visits WHERE at |", ["AND", "OR"]),
         ("WITH |", ["RECURSIVE"]),
+        ("cre|", ["create"]), ("DR|", ["DROP"]), ("CREATE |", ["SYNTHETIC TABLE", "MODEL", "OR REPLACE"]),
+        ("CREATE SYN|", ["SYNTHETIC TABLE"]), ("CREATE OR REPLACE MO|", ["MODEL"]), ("DROP MODEL |", ["IF EXISTS"]),
+        ("CREATE SYNTHETIC TABLE v |", ["AS"]), ("CREATE SYNTHETIC TABLE v AS |", ["SELECT", "WITH"]),
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward |", ["AS", "FROM"]),
+        ("CREATE MODEL m AS |", ["LOGISTIC REGRESSION ON", "LINEAR REGRESSION ON"]),
+        ("CREATE MODEL m AS LINEAR REGRESSION ON cost |", ["AS", "USING"]),
+        ("CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights |", ["AS", "FROM"]),
     ],
 )  # fmt: skip
 def test_keywords(text, words):
@@ -240,6 +247,13 @@ def test_functions():
     assert "count(" not in texts("SELECT 1 FROM visits WHERE |") and "lower(" in texts("SELECT 1 FROM visits WHERE |")
     (found,) = [one for one in offered("SELECT median|") if one.kind == "function"]
     assert (found.display, found.meta) == ("median()", "median(cost)")
+
+
+def test_models():
+    assert "predict(" in texts("SELECT pre|") and "accuracy(" in texts("SELECT acc|")
+    assert texts("CREATE MODEL m AS LINEAR REGRESSION ON cos|") == ["cost"]
+    assert first("CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights FROM |", 2) == TABLES[:2]
+    assert {"SYNTHETIC TABLES", "MODELS"} <= set(texts("SHOW |"))
 
 
 def test_settings():

@@ -54,6 +54,19 @@ def test_an_error_ends_it_and_nothing_behind_it_is_charged(typed):
     assert charges(typed) == 0
 
 
+def test_what_is_made_is_named_from_then_on(typed):
+    told = typed("CREATE SYNTHETIC TABLE like_them AS SELECT sex, insured FROM patients WITH (epsilon = 0.5);")
+    assert re.search(r"sex, insured +│ two-way", told) and "charged: epsilon ≤ 0.5" in told
+    assert '"like_them" has ' in told and "like_them" in typed("\\d")
+    told = typed("SELECT COUNT(*) > 0 AS some FROM like_them; SHOW SYNTHETIC TABLES;")
+    assert "charged" not in told and "CREATE SYNTHETIC TABLE like_them" in told
+    told = typed("CREATE MODEL m AS LOGISTIC REGRESSION ON insured USING sex FROM patients WITH (epsilon = 0.5);")
+    assert "intercept" in told and "sex=f" in told and "charged: epsilon 0." in told
+    told = typed("SELECT sex, PREDICT(m) FROM like_them WHERE sex = 'f' LIMIT 1")
+    assert re.search(r"predict", told) and re.search(r"f +│ +0\.\d+", told) and "charged" not in told
+    assert charges(typed) == 2
+
+
 def test_a_statement_with_a_command_behind_it(typed):
     told = typed(f"{BY_SEX} \\gx")
     assert "RECORD 1" in told

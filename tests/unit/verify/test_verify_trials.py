@@ -170,6 +170,54 @@ def test_what_two_databases_may_not_show(
     assert any(found in text for text in said) if found else said == []
 
 
+POLL = """\
+dpsql: 1
+engine: "duckdb:///poll.duckdb"
+privacy:
+  unit: people.pid
+  neighbors: change_one
+  budget: {epsilon: 9, delta: 1e-6}
+  contributions: {rows: 1, groups: 1}
+tables:
+  people:
+    unit: pid
+    unique: [pid]
+    columns: {pid: {type: bigint}, answer: {type: text, values: [a, b]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "changed", "found"),
+    [
+        (((0, 1), (5, 3)), ((0, 1), (4, 4)), {}, ""),
+        (((0, 1), (1, 1)), ((0,), (2,)), {}, ""),
+        (((0, 1), (5, 3)), ((0, 1), (5, 4)), {}, "the number"),
+        (((0, 1), (5, 3)), ((0, 2), (5, 4)), {}, "the number"),
+        (((0, 1), (5, 3)), ((0, 1), (3, 5)), {}, "lose"),
+        (((0, 1), (5, 3)), ((0, 1), (4, 4)), {"epsilon": Fraction(9, 10)}, "lose"),
+        (((0, 1), (5, 3)), ((0, 1), (4, 4)), {"rho": Fraction(4, 10)}, "lose"),
+    ],
+)
+def test_randomized_answers_that_two_databases_may_not_show(
+    tmp_path: Path,
+    one: tuple[tuple[int, ...], ...],
+    other: tuple[tuple[int, ...], ...],
+    changed: dict[str, Fraction],
+    found: str,
+) -> None:
+    (tmp_path / "poll.yaml").write_text(POLL, encoding="utf-8")
+    resolved = world_of(load_schema(tmp_path / "poll.yaml"), Draws(record=())).resolved
+    compiled = compile_query("SELECT RANDOMIZED(answer, 1) FROM people", resolved, DEFAULT)
+    (step,), (release,) = compiled.steps, explain(compiled, "duckdb", ()).releases
+    assert undercharged(compiled) == [] and undercharged(
+        replace(compiled, settings=replace(compiled.settings, epsilon=Fraction(9, 10)))
+    )
+    step = replace(step, calibrated=replace(step.calibrated, loss=replace(step.loss, **changed)))
+    cells = [Cells(((),) * len(side[0]), side) for side in (one, other)]
+    said = violations(step, release, cells[0], cells[1], resolved.schema.privacy)
+    assert any(found in text for text in said) if found else said == []
+
+
 def test_a_statement_is_made_again_from_its_record() -> None:
     kinds = Counter[bool]()
     for seed in range(50):

@@ -1,0 +1,39 @@
+"""Exact numbers as text, and as analysts give them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from dpsql.errors import InvalidParameter
+
+Number = int | float | str | Decimal | Fraction
+
+
+def plain(value: Fraction) -> str:
+    """As a decimal where it is one, else as a fraction.
+
+    >>> plain(Fraction(1, 25)), plain(Fraction(1000)), plain(Fraction(1, 3))
+    ('0.04', '1000', '1/3')
+    """
+    twos_and_fives = value.denominator
+    for prime in (2, 5):
+        while twos_and_fives % prime == 0:
+            twos_and_fives //= prime
+    if twos_and_fives != 1 or value.denominator > 10**15:
+        return str(value)
+    return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+
+
+def exact(name: str, value: Number) -> Fraction:
+    """The number that Python prints: 0.1 is a tenth.
+
+    >>> exact("epsilon", 0.1), exact("epsilon", "1e-3")
+    (Fraction(1, 10), Fraction(1, 1000))
+    """
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return Fraction(value) if isinstance(value, int | Fraction | Decimal) else Fraction(str(value))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise InvalidParameter(f"{name} must be a number", hint="For example: 0.5") from None

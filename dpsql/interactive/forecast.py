@@ -1,0 +1,53 @@
+"""What is told of an interactive mechanism: beforehand, what it costs and how good it is; then, its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.figures import Printed, short_up
+
+
+@dataclass(frozen=True)
+class Told:
+    """One question and what was answered: whether it was above the threshold; the noisy number given with that."""
+
+    question: str
+    above: bool
+    value: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Forecast(Printed):
+    """What a mechanism is charged up front, and how good its answers are; nothing was asked for it.
+
+    With the probability `confidence`, all answers to so many `questions` are right where the value is further than
+    `reach` from the threshold, and all numbers that are given are within `answer_error`. The last two, and what is
+    charged to a holdout that is described by its noise, are None while the sensitivity is not known.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    answers: int
+    sensitivity: Fraction | None
+    questions: int
+    confidence: float
+    reach: float | None = None
+    answer_error: float | None = None
+
+    def __str__(self) -> str:
+        if self.epsilon is None or self.rho is None or self.sensitivity is None or self.reach is None:
+            known = "" if self.epsilon is None else f"charged up front: epsilon {short_up(self.epsilon)}\n"
+            what = "loss and error follow" if self.epsilon is None else "the error follows"
+            return f"{known}{what} from the sensitivity: declare it, or name the first question"
+        times = "time" if self.answers == 1 else "times"
+        lines = [
+            f"charged up front: epsilon {short_up(self.epsilon)} (rho {short_up(self.rho)}), for {self.answers} {times}"
+            " above the threshold",
+            f"one unit moves a value by at most {short_up(self.sensitivity)}",
+            f"of {self.questions} questions all are answered rightly, with probability {self.confidence:g}, whose value"
+            f" is further than {self.reach:.3g} from the threshold",
+        ]
+        if self.answer_error is not None:
+            lines.append(f"numbers from the holdout are within {self.answer_error:.3g} of its means")
+        return "\n".join(lines)

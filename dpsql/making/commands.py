@@ -1,0 +1,119 @@
+"""CREATE, DROP and SHOW of what an account makes: the part that is the same for tables and models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dpsql.answer import Answer, done, json_answer, rows_answer
+from dpsql.catalog.find import place_of
+from dpsql.compiled import Compiled
+from dpsql.errors import ProgrammingError, UnknownTable, Unsupported
+from dpsql.explain import Explanation
+from dpsql.ledger.base import Made
+from dpsql.ledger.objects import taken
+from dpsql.making.base import Asked, Maker
+from dpsql.making.models import ModelMaker
+from dpsql.making.synthetic import SyntheticTables
+from dpsql.queries import Queries
+from dpsql.span import Span
+from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand
+from dpsql.sql.parameters import Parameter
+from dpsql.types import TEXT, TIMESTAMPTZ
+
+MAKERS: Mapping[str, Maker] = {TABLE: SyntheticTables(), MODEL: ModelMaker()}
+
+
+def maker_of(kind: str) -> Maker:
+    maker = MAKERS.get(kind)
+    if maker is None:
+        raise Unsupported(f"CREATE {kind.upper()} is not supported")
+    return maker
+
+
+def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    match command:
+        case CreateCommand():
+            return _create(Asked(queries, command, sql, parameters))
+        case DropCommand():
+            return _drop(queries, command)
+        case ShowMadeCommand(kind, None):
+            return _list(queries, kind, command.json)
+        case ShowMadeCommand(kind, str(name)):
+            made = found(queries, kind, name, command.span)
+            body, maker = queries.own.body(made), maker_of(kind)
+            return json_answer(name, maker.plain(made, body), "SHOW") if command.json else maker.show(made, body)
+    raise AssertionError(command)
+
+
+def compiled_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
+    return maker_of(command.kind).compiled(Asked(queries, command, sql, parameters))
+
+
+def explain_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
+    return maker_of(command.kind).explain(Asked(queries, command, sql, parameters))
+
+
+def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:
+    """The account's own object of that name, as it is now."""
+    made = queries.own.find(kind, name)
+    if made is None:
+        names = [one.name for one in queries.own.all if one.kind == kind]
+        raise UnknownTable(f'{kind} "{name}" does not exist', hint=f"Yours: {', '.join(names)}." if names else None,
+                           span=span)  # fmt: skip
+    return made
+
+
+def _create(asked: Asked) -> Answer:
+    """Names are checked before anything is charged. A release that gets no name after all is paid for, and serves."""
+    queries, command = asked.queries, asked.command
+    tag = f"CREATE {command.kind.upper()}"
+    known = _named(queries, command)
+    if known is not None and command.unless_there and known.kind == command.kind:
+        return replace(done(tag), notices=(f'{known.kind} "{known.name}" already exists, nothing was made',))
+    if known is not None and not (command.instead and known.kind == command.kind):
+        error = taken(known.kind, known.name)
+        error.span = command.span
+        raise error
+    making = maker_of(command.kind).make(asked)
+    made = Made(command.kind, command.name, making.release, json.dumps(making.definition), queries.clock())
+    ledger = queries.dataset.ledger
+    ledger.objects.keep(queries.role.account.name, made, instead=command.instead)
+    queries.own.again()
+    return replace(making.answer, command=tag)
+
+
+def _named(queries: Queries, command: CreateCommand) -> Made | None:
+    """What has the name already, of the account's own; what the schema or the catalog has cannot be taken."""
+    schema = queries.dataset.schema
+    declared = any(one.name.lower() == command.name.lower() for one in schema.relations)
+    if declared or place_of(schema, "", command.name) is not None:
+        raise ProgrammingError(
+            f'the name "{command.name}" is taken by a table of the schema or of the catalog',
+            hint="Take another name.",
+            span=command.span,
+            sqlstate="42P07",
+        )
+    queries.own.again()
+    return next((one for one in queries.own.all if one.name.lower() == command.name.lower()), None)
+
+
+def _drop(queries: Queries, command: DropCommand) -> Answer:
+    tag = f"DROP {command.kind.upper()}"
+    there = queries.dataset.ledger.objects.drop(queries.role.account.name, command.kind, command.name)
+    if not there and not command.if_there:
+        found(queries, command.kind, command.name, command.span)
+    queries.own.again()
+    notice = () if there else (f'{command.kind} "{command.name}" does not exist, nothing was dropped',)
+    return replace(done(tag), notices=notice)
+
+
+def _list(queries: Queries, kind: str, as_json: bool) -> Answer:
+    queries.own.again()
+    listed = [one for one in queries.own.all if one.kind == kind]
+    rows = [(one.name, json.loads(one.definition)["statement"], one.at) for one in listed]
+    if as_json:
+        plain = [{"name": name, "statement": statement, "at": at.isoformat()} for name, statement, at in rows]
+        return rows_answer(((f"{kind}s", TEXT),), [(json.dumps(plain),)], "SHOW")
+    return rows_answer((("name", TEXT), ("statement", TEXT), ("made", TIMESTAMPTZ)), rows, "SHOW")

@@ -1,0 +1,74 @@
+"""A release's cells by name, with their noise, and sums of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from dpsql.plan.recipes import Terms
+from dpsql.post.duals import Dual, Floats
+from dpsql.post.latent import Noise
+from dpsql.privacy.mechanisms import Laplace, Mechanism, interval_factor, scale_of, standard_error
+from dpsql.privacy.release import Release
+
+
+@dataclass(frozen=True)
+class NoisyCells:
+    """A release's columns by name, with the standard error of each in the units of its values."""
+
+    release: Release
+    places: Mapping[str, int]
+    mechanisms: dict[str, Mechanism] = field(default_factory=dict)
+    noise: dict[str, float | Floats] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)  # half of the 95 % interval, in standard errors
+
+    def __post_init__(self) -> None:
+        spec = self.release.spec
+        mechanisms = {place: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
+        for cell, place in self.places.items():
+            if place in mechanisms:
+                self.mechanisms[cell] = mechanisms[place]
+                self.noise[cell] = standard_error(mechanisms[place]) * float(spec.grids[place])
+                self.factors[cell] = interval_factor(mechanisms[place])
+
+    def dual(self, terms: Terms) -> Dual:
+        groups = len(self.release.keys)
+        value, gradient = np.zeros(groups), {}
+        for cell, coefficient in terms:
+            place = self.places[cell]
+            value = value + self.release.cells[place] * float(coefficient * self.release.spec.grids[place])
+            gradient[cell] = np.full(groups, float(coefficient))
+        return Dual(value, gradient)
+
+    def exact(self, terms: Terms) -> list[Fraction]:
+        places = [self.places[cell] for cell, _ in terms]
+        grids = self.release.spec.grids
+        weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, places, strict=True)]
+        rows = zip(*(self.release.cells[place].tolist() for place in places), strict=True) if places else None
+        if rows is None:
+            return [Fraction(0)] * len(self.release.keys)
+        return [sum((w * c for w, c in zip(weights, row, strict=True)), Fraction(0)) for row in rows]
+
+    def factor(self, dual: Dual) -> float:
+        return max((self.factors[cell] for cell in dual.gradient), default=0.0)
+    def noise_of(self, terms: Terms) -> Noise:
+        """That of the only cell; of several, a Gaussian of the same variance."""
+        if len(terms) == 1:
+            cell, coefficient = terms[0]
+            mechanism, grid = self.mechanisms[cell], self.release.spec.grids[self.places[cell]]
+            return Noise(isinstance(mechanism, Laplace), float(abs(coefficient) * grid * scale_of(mechanism)))
+        grids = self.release.spec.grids
+        parts = (float(coefficient * grids[self.places[c]]) * standard_error(self.mechanisms[c])
+                 for c, coefficient in terms)  # fmt: skip
+        return Noise(False, math.hypot(*parts))
+
+    def half_width(self, dual: Dual) -> Floats:
+        return self.factor(dual) * dual.stderr(self.noise)
+
+
+def noisy_cells(release: Release, columns: tuple[str, ...]) -> NoisyCells:
+    return NoisyCells(release, {name: place for place, name in enumerate(columns)})

@@ -1,0 +1,59 @@
+"""What a stored release is found by: the question, the tables' declarations and the caps; not ε."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from dpsql.analysis.canon import canonical_plan
+from dpsql.catalog.identity import Identity
+from dpsql.compiled import TableStep
+from dpsql.plan.nodes import Aggregate
+from dpsql.plan.relations import PublicTable, Table
+from dpsql.plan.stages import Hole
+from dpsql.plan.walk import walk_rows
+from dpsql.schema.model import Resolved, Schema
+from dpsql.settings import Settings
+from dpsql.sql.blocks import BoundHole, PublicRead
+from dpsql.sql.post import tables_read
+
+
+def plan_hash(
+    aggregate: Aggregate, declared: Sequence[str], holes: Sequence[Hole], sources: str, *, pilot: bool
+) -> str:
+    """The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and recipes.
+
+    Its holes count by their SQL and what its names stand for (`sources`); the releases that fill them are added when it
+    is paid for (`after`). A pilot's is another: what it said must be found again, and not the better release that
+    followed from it.
+    """
+    filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
+    text = "\n".join([canonical_plan(aggregate), *declared, *filled, sources, *(["pilot"] if pilot else [])])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def declarations(aggregate: Aggregate, resolved: Resolved, settings: Settings) -> list[str]:
+    """The declarations of the tables that are read, the caps and the relation of neighbors."""
+    schema = resolved.schema
+    names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
+    tables = [repr(schema.table(name)) for name in names]
+    caps = (settings.rows, settings.groups, settings.chosen_noise.value)
+    relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
+    return [*tables, repr(caps), repr(relation)]
+
+
+def behind_names(
+    holes: Sequence[BoundHole],
+    tables: Sequence[TableStep],
+    after: tuple[int, ...],
+    reads: Mapping[str, PublicRead],
+    schema: Schema,
+    who: Identity,
+) -> str:
+    """What stands behind the names in the holes' SQL: public tables, and places among the steps of `after`."""
+    names = sorted({name for hole in holes for name in tables_read(hole.source)})
+    read = [reads[name] for name in names if name in reads]
+    public = [(r.name, r.place, r.table, repr(schema.table(r.table))) for r in read]
+    places = {t.name: [after.index(place) for place in sorted(t.steps)] for t in tables if t.name in names}
+    shown = who if any(one.place for one in read) else None  # a catalog may show who asks
+    return repr((public, sorted(places.items()), shown))
