@@ -119,6 +119,8 @@ bench: $(DEV)
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.accuracy
+	for one in blockwise holdout median models posteriors randomized selection synthetic; do \
+	  $(BIN)/python -m benchmarks.accuracy_$$one || exit 1; done
 	$(BIN)/python -m benchmarks.ledger
 	$(BIN)/python -m benchmarks.dashboard
 	$(BIN)/python -m benchmarks.wire

@@ -26,6 +26,11 @@ TIMEOUT = 240
 CLAIM = ("tests/property/test_sensitivity.py", "-k", "one_unit_moves")
 FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
 SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
+TALLIES = ("tests/property/test_tallies.py",)
+STUDIES = ("tests/unit/test_studying.py",)
+COVERED = ("tests/unit/making/test_synthetic_tables.py", "-k", "together_or or made_again")
+OBJECTS = ("tests/unit/ledger/test_ledger_objects.py", "-k", "sqlite")
+MINIMISER = ("tests/property/test_minimiser.py",)
 IDENTITY = ("tests/property/test_identity.py",)
 RELATIONS = ("tests/property/test_relations.py",)
 BOUNDED = ("tests/property/test_sensitivity.py", "-k", "within_a_unit and bounds")
@@ -61,9 +66,18 @@ QUOTES = ("tests/unit/test_prices.py",)
 ACCURATE = ("tests/unit/test_accuracy.py",)
 SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
 CHOICE = ("tests/property/test_choice.py",)
+MODELS = ("tests/unit/privacy/test_privacy_models.py",)
+MODEL_MOVES = ("tests/property/test_models.py",)
+BLOCKWISE = ("tests/attacks/test_blockwise.py", "-k", "not refusals")
+LOCAL = ("tests/property/test_local_sensitivity.py",)
+MEDIANS = ("tests/unit/test_medians.py",)
+SMOOTHED = ("tests/unit/privacy/test_privacy_medians.py",)
 DRAFTS = ("tests/unit/cli/test_cli_init.py",)
 CHECKS = ("tests/unit/cli/test_cli_check.py",)
 PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
+SCORES = ("tests/property/test_scores.py",)
+BEST = ("tests/unit/privacy/test_privacy_scores.py",)
+BEST_ATTACKS = ("tests/attacks/test_best_values.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
 RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
@@ -104,6 +118,13 @@ DATABASES = ("tests/unit/pgwire/test_pgwire_databases.py",)
 ROBUST = ("tests/clients/wire/test_server_robust.py", "-k")
 LIFE = ("tests/clients/wire/test_server_life.py", "-k")
 REMOTE = ("tests/unit/remote",)
+POSTERIORS = ("tests/unit/post/test_posteriors.py",)
+POSTERIOR_STATEMENTS = ("tests/unit/test_posterior_statements.py",)
+RESPONDED = ("tests/attacks/test_randomized.py",)
+RESPONSE = ("tests/property/test_response.py",)
+POLLS = ("tests/unit/test_randomized_answers.py",)
+SYNTHESIS = ("tests/property/test_synthesis.py",)
+SYNTHETIC_LOSS = ("tests/unit/privacy/test_privacy_synthesis.py",)
 TRUSTED = ("tests/clients/wire/test_remote_link.py", "-k", "trusted or certificate")
 
 
@@ -132,8 +153,205 @@ BUNDLES, CELLS, DISTINCT = "plan/bundles.py", "sql/render_bundles.py", "sql/rend
 SENSITIVITY, UNITS, CALIBRATE = "analysis/sensitivity.py", "analysis/units.py", "calibrate.py"
 MECHANISMS, CHOOSE, SAMPLING = "privacy/mechanisms.py", "privacy/selection.py", "privacy/sampling.py"
 BINS = "privacy/choice.py"
+SMOOTH, TESTING = "privacy/smooth.py", "privacy/ptr.py"
+LOOKS, SYNTHETIC = "privacy/looks.py", "privacy/synthesis.py"
+
+BLOCK_SQL = "sql/render_blocks.py"
+
+THRESHOLD, QUESTIONS = ("tests/property/test_threshold.py",), ("tests/unit/privacy/test_privacy_threshold.py",)
+TOLD = ("tests/unit/ledger/test_ledger_transcripts.py", "-k", "sqlite")
+INTERACTIVE = ("tests/unit/test_interactive.py", "-k")
 
 MUTANTS = (
+    mutant("a minimiser that floats do not certify is used", "privacy/minimiser.py",
+           "    if is_certified(problem, w, problem.gradient(w), tolerance):\n", "    if True:\n", MINIMISER),
+    mutant("the exact solver stops too soon", "privacy/decimals.py",
+           "near = (decimal(tolerance) / 2) ** 2", "near = Decimal(10) ** 40", MINIMISER),
+    mutant("a slope may be as far out as it likes", "privacy/objective.py",
+           "jacobian <= each * MOST_JACOBIAN", "jacobian < each", MINIMISER),
+    # --- models
+    mutant("a model forgets the determinant (the form of 2008)", "privacy/objective.py",
+           "(root_above(self.design.width) / self.scale + self.jacobian)",
+           "(root_above(self.design.width) / self.scale)", MODELS),
+    mutant("a model's determinant is not held against its ridge", "privacy/objective.py",
+           "log_at_least(1 + CURVATURE / self.ridge.least) > self.jacobian", "False", MODELS),
+    mutant("a model's solver is taken to be exact", "privacy/regression.py",
+           "(Fraction(mass.l1, mass.whole) + 2 * TOLERANCE) * steps", "Fraction(mass.l1, mass.whole) * steps", MODELS),
+    mutant("a model's solver is taken to be exact under objective perturbation", "privacy/objective.py",
+           "2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS", "2 * (2 * root * scale / SLOPE_STEPS) * STEPS",
+           MODELS),
+    mutant("a model's slope is taken to be real", "privacy/objective.py",
+           "2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS", "2 * TOLERANCE * STEPS", MODELS),
+    mutant("a model's float error is not in its certificate", "privacy/minimiser.py",
+           "* (1 + 2.0**-40) + problem.error(w) <= float(tolerance)", "<= float(tolerance)", MODELS),
+    mutant("a model's objective forgets the rows that leave", "privacy/objective.py",
+           "return mass.group_size * (2 if mass.change_one else 1)", "return mass.group_size", MODELS),
+    mutant("a model's objective forgets the group", "privacy/objective.py",
+           "return mass.group_size * (2 if mass.change_one else 1)", "return 2 if mass.change_one else 1", MODEL_MOVES),
+    mutant("a model's ridge counts rows as if a unit had one", "privacy/ridge.py",
+           "return Sensitivity(mass.moved, mass.moved**2, mass.moved)",
+           "return Sensitivity(mass.whole, mass.whole**2, mass.whole)", MODELS),
+    mutant("a model's coefficients move in L1 as in L2", "privacy/regression.py",
+           "return Sensitivity(_up(root * far) + d,", "return Sensitivity(far + d,", MODELS),
+    mutant("models: the checker forgets the solver", "ledger/check_models.py",
+           "far = (gradient + 2 * fraction(figures[\"tolerance\"])) * steps", "far = gradient * steps", MODELS),
+    mutant("models: the checker forgets the determinant", "ledger/check_models.py",
+           "* (_root(d) / scale + jacobian)", "* (_root(d) / scale)", MODELS),
+    mutant("models: the checker forgets the rows that leave", "ledger/check_models.py",
+           "Fraction(mass.sides * mass.moved, mass.whole)", "Fraction(mass.moved, mass.whole)", MODELS),
+    mutant("a model's objective is perturbed for units of many rows", "privacy/objective.py",
+           "if not self.mass.one_row:", "if False:", MODELS),
+    mutant("a model's features leave the unit ball", "privacy/design.py",
+           "return root_above(1 + len(self.axes))", "return root_above(len(self.axes))", MODEL_MOVES),
+    mutant("a model's intercept is free", "privacy/minimiser.py",
+           "return pulled + (self.ridge * w + self.slope)",
+           "return pulled + (self.ridge * np.concatenate([[1e-6 * w[0]], w[1:]]) + self.slope)", MODEL_MOVES),
+    mutant("a model's moments are those of half a row", "privacy/moments.py",
+           "return Sensitivity(far * row, far**2 * row, far)",
+           "return Sensitivity(far * row // 2, far**2 * row // 4, far)", MODEL_MOVES),
+    mutant("a model's unit weighs one row", "privacy/moments.py",
+           "far = mass.l1 << 2 * STEPS - shift", "far = mass.whole << 2 * STEPS - shift", MODEL_MOVES),
+    # --- threshold queries and the holdout
+    mutant("sparse: the threshold's noise is drawn once", "privacy/threshold.py",
+           "        if self.__left:\n", "        if False:\n", THRESHOLD),
+    mutant("sparse: questions have no noise", "privacy/threshold.py",
+           "compared + self.__draw(spec.query_scale) <", "compared <", THRESHOLD),
+    mutant("sparse: half of the noise in questions", "privacy/threshold.py",
+           "scale_at_least(4 * STEPS / each)", "scale_at_least(2 * STEPS / each)", QUESTIONS),
+    mutant("sparse: the noise of the threshold is not charged", "privacy/threshold.py",
+           "parts = [STEPS / self.threshold_scale + 2 *", "parts = [2 *", QUESTIONS),
+    mutant("sparse: the number given is the one compared", "privacy/threshold.py",
+           "(steps + self.__draw(spec.answer_scale)) * spec.step", "steps * spec.step", THRESHOLD),
+    mutant("sparse: it goes on after its last answer", "privacy/threshold.py",
+           "self.__asked + 1 or not self.__left:", "self.__asked + 1:", QUESTIONS),
+    mutant("sparse: questions that move further are judged", "privacy/threshold.py",
+           "if question.sensitivity > spec.sensitivity:", "if False:", QUESTIONS),
+    mutant("sparse: the checker counts one move of the last question", "ledger/check_sparse.py",
+           "Fraction(2 * sparse.l1)", "Fraction(sparse.l1)", QUESTIONS),
+    mutant("sparse: a mechanism's charge is redeemed", "ledger/answers.py",
+           '"void" if asked.once else "paid"', '"paid"', TOLD),
+    mutant("sparse: a question's number is taken twice", "ledger/transcripts.py",
+           "if _find(db, release, number) is not None or (", "if (", TOLD),
+    mutant("sparse: what is done to the number is left out", "interactive/question.py",
+           "if not plain or not _AS_IT_IS.fullmatch(compiled.post_sql) or", "if not plain or",
+           (*INTERACTIVE, "one_number")),
+    mutant("sparse: an answer that was not stored is asked again", "interactive/interaction.py",
+           "self._watch.asked >= number:", "False:", (*INTERACTIVE, "could_not_be_stored")),
+    mutant("a tally's rows are not weighed", "rewrite/tally.py",
+           "summed = weigh_units(kept, (), (CountBundle(CELL, None),), replace(policy, norm=Norm.L1))",
+           "summed = Sum(kept, (), (CountBundle(CELL, None),))", TALLIES),
+    mutant("the mass of a weighed unit is one row", "analysis/sensitivity.py",
+           "return UnitMass(part.input.rows * ONE, ONE, False, k, change_one)",
+           "return UnitMass(ONE, ONE, False, k, change_one)", TALLIES),
+    mutant("a mass forgets the group", "privacy/tally.py",
+           "return self.group_size * self.norm", "return self.norm", STUDIES),
+    mutant("a mass forgets what leaves", "privacy/tally.py",
+           "return self.moved * (2 if self.change_one else 1)", "return self.moved", STUDIES),
+    mutant("a study is for any tally", "calibrate.py",
+           "if study.mass != unit_mass(tally, relation):", "if False:", STUDIES),
+    mutant("two studies of the same rows are one release", "studying.py",
+           "*declared, repr(axes), written])", "*declared, repr(axes)])", STUDIES),
+    mutant("two codings of the same rows are one release", "studying.py",
+           "*declared, repr(axes), written])", "*declared, written])", STUDIES),
+    mutant("a synthetic table's looks have no noise", LOOKS,
+           "noisy: Cells = exact + noise.reshape(exact.shape)", "noisy: Cells = exact + 0 * noise.reshape(exact.shape)",
+           SYNTHESIS),
+    mutant("studies: the checker counts one side of a marginal", "ledger/check_studies.py",
+           '"marginal": mass.sides, "furthest"', '"marginal": 1, "furthest"', SYNTHETIC_LOSS),
+    mutant("studies: the checker takes a choice for half of what it tells", "ledger/check_studies.py",
+           "pure, concentrated = 2 * l1 / scale, (2 * l1 / scale) ** 2 / 8",
+           "pure, concentrated = l1 / scale, (l1 / scale) ** 2 / 8", SYNTHETIC_LOSS),
+    mutant("scores: the checker takes permute-and-flip for the exponential mechanism", "ledger/check_scores.py",
+           'if scoring.kind != "flip":', "if True:", CHECKER),
+    mutant("scores: the checker forgets the rounds", "ledger/check_scores.py",
+           "return scoring.rounds * spread * rate, scoring.rounds * each", "return spread * rate, each", CHECKER),
+    mutant("medians: the checker forgets the blocks", "ledger/check_medians.py",
+           "return self.blocks * self.epsilon**2 / 2,", "return self.epsilon**2 / 2,", SMOOTHED),
+    mutant("medians: the checker takes a scale to grow by one step", "ledger/check_medians.py",
+           "grown = _decimal(self.steps * self.rate).exp() - 1", "grown = _decimal(self.rate).exp() - 1", MEDIANS),
+    mutant("the training set of a holdout is bought", "dbapi/interactive.py",
+           "self._connection.sql(_put(self._train, question), free=True)",
+           "self._connection.sql(_put(self._train, question))", (*INTERACTIVE, "training_set_is_free")),
+    mutant("an object names what others paid for", "ledger/objects.py",
+           "if unpaid(db, made.release, [account]):", "if False:", OBJECTS),
+    mutant("an object is dropped by anybody", "ledger/objects.py",
+           'db.rows("DELETE FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind)',
+           'db.rows("DELETE FROM object WHERE folded = ? AND kind = ?", name.lower(), kind)', OBJECTS),
+    mutant("randomized answers are kept too often", "privacy/response.py",
+           "sampler.choose(penalties, 1 / epsilon)", "sampler.choose(2 * penalties, 1 / epsilon)", RESPONSE),
+    mutant("a group of units loses like one", "privacy/response.py",
+           "changed = self.mass.group_size", "changed = 1", RESPONSE),
+    mutant("rows without an answer are not told", "rewrite/respond.py",
+           "Coding(MOST_VALUES, {}, True, every=True)", "Coding(MOST_VALUES, {}, True)", RESPONDED),
+    mutant("randomized answers of some rows alone are told", "sql/randomized.py",
+           "if not isinstance(column, Column) or not isinstance(relation.node, Table):",
+           "if not isinstance(column, Column):", RESPONDED),
+    mutant("randomized answers of units with several rows are told", "sql/randomized.py",
+           "elif not _one_row(found):", "elif False:", RESPONDED),
+    mutant("the number of randomized answers is told under add_remove", "sql/randomized.py",
+           "if schema.privacy.neighbors is not Neighbors.CHANGE_ONE:", "if False:", RESPONDED),
+    mutant("WHERE decides whose randomized answers are told", "sql/randomized.py",
+           'ALLOWED = ("expressions", "from_")', 'ALLOWED = ("expressions", "from_", "where")', RESPONDED),
+    mutant("units in other tables alone are missed among randomized answers", "sql/randomized.py",
+           "elif sum(not table.public for table in schema.tables) > 1:", "elif False:", RESPONDED),
+    mutant("an account's largest query does not see RANDOMIZED", "settings.py",
+           "return replace(settings, epsilon=sum(named, Fraction(0)), delta=Fraction(0))", "return settings",
+           RESPONDED),
+    mutant("randomized answers are debiased beside a condition on them", "rewrite/debias.py",
+           "if origin is not None and origin not in self.rows and", "if origin is not None and", POLLS),
+    mutant("what counts answers as recorded says nothing", "rewrite/debias.py",
+           "        if self.aggregate.measures:\n            self.as_recorded |= self.rows\n", "", POLLS),
+    mutant("one answer in two keys is taken for two", "rewrite/debias.py",
+           " and sum(origin in origins for origins in each) == 1", "", POLLS),
+    mutant("the chance of the randomizing is left out of the bars", "post/randomized.py",
+           "return np.maximum(self.squares(seen) - self.sums(seen), 0.0)", "return np.zeros_like(seen)", POLLS),
+    mutant("the recorded answer hides in a per-unit aggregate", "analysis/randomized.py",
+           "NONE if m.arg is None else below.of(m.arg)", "NONE", POLLS),
+    # --- synthetic tables
+    mutant("a marginal moves as little as a total", LOOKS, "return Sensitivity(mass.l1, mass.l2_squared, mass.moved)",
+           "return Sensitivity(mass.moved, mass.moved**2, mass.moved)", SYNTHESIS),
+    mutant("the furthest marginal is chosen at half its price", LOOKS,
+           "return Loss(2 * mass.l1 / scale, mass.l1**2 / (2 * scale**2), Fraction(0))",
+           "return Loss(mass.l1 / scale, mass.l1**2 / (8 * scale**2), Fraction(0))", SYNTHESIS),
+    mutant("distances count twice", LOOKS, "return int(np.abs(self.__exact(marginal) - whole).sum())",
+           "return 2 * int(np.abs(self.__exact(marginal) - whole).sum())", SYNTHESIS),
+    mutant("a tuple's weight enters a marginal squared", LOOKS, "np.add.at(sums, places, self.__tally.weights)",
+           "np.add.at(sums, places, self.__tally.weights * self.__tally.weights)", SYNTHESIS),
+    mutant("rounds are paid once", SYNTHETIC, "losses += [marginal_loss(self.pairs, self.mass)] * self.rounds",
+           "losses += [marginal_loss(self.pairs, self.mass)]", SYNTHESIS),
+    mutant("choices are free", SYNTHETIC, "losses += [furthest_loss(self.choosing, self.mass)] * self.rounds",
+           "losses += []", SYNTHESIS),
+    mutant("the total is free", SYNTHETIC, "losses = [total_loss(self.total, self.mass)]", "losses = []", SYNTHESIS),
+    mutant("a unit of many rows weighs one in marginals", LOOKS,
+           "    return Sensitivity(mass.l1, mass.l2_squared, mass.moved)",
+           "    return Sensitivity(mass.l1 // mass.norm * mass.whole, mass.l2_squared, mass.moved)", SYNTHESIS),
+    # --- blocks of units
+    mutant("blocks are made of rows and not of units", BLOCK_SQL,
+           "hash({UID}, {text(SALT)})", "hash({UID}, {text(SALT)}, COLUMNS(*)::VARCHAR)", BLOCKWISE),
+    mutant("copies of a row that is a unit lie in several blocks", BLOCK_SQL,
+           'f"hash({identifier(ROW)}, {text(SALT)})"', 'f"hash({identifier(ROW)}, random())"', BLOCKWISE),
+    mutant("a block without a number is at the lower bound", BLOCK_SQL,
+           "ELSE CAST({blocks.middle} AS BIGINT) END", "ELSE CAST(0 AS BIGINT) END", BLOCKWISE),
+    mutant("blocks without rows are at the lower bound", BLOCK_SQL,
+           "SUM({STEP} - {part.blocks.middle})", "SUM({STEP})", BLOCKWISE),
+    mutant("blocks without rows are in no bin", BLOCK_SQL,
+           "THEN {without} ELSE 0 END", "THEN 0 ELSE 0 END", BLOCKWISE),
+    mutant("a block's number is not clipped", BLOCK_SQL,
+           "LEAST(GREATEST(COALESCE({steps}, {blocks.middle}), 0), {blocks.steps})",
+           "COALESCE(round((r - {lower}) * {scale})::HUGEINT, 0)", BLOCKWISE),
+    mutant("a block's mean is a sum of doubles", BLOCK_SQL,
+           'worth(f"(CAST(SUM({value}) AS DOUBLE) / NULLIF(COUNT({value}), 0))", arg.grid)',
+           'f"AVG(0.1::DOUBLE * {value} + 1e15)"', BLOCKWISE),
+    mutant("a unit changes one block, also where another takes its place", SENSITIVITY,
+           "return 2 if relation.change_one else 1", "return 1", BLOCKWISE),
+    mutant("a unit reaches one group, whatever the keys", SENSITIVITY,
+           "    return max(1, min(bounds))\n\n\ndef _combinations", "    return 1\n\n\ndef _combinations", BLOCKWISE),
+    mutant("keys that are selected count as listed", SENSITIVITY,
+           "    if spread <= {f.name for factor in factors for f in factor.keys}:", "    if True:",
+           ("tests/attacks/test_blockwise.py", "-k", "refusals")),
+    mutant("a block that changes only leaves its bin", BINS,
+           "return self.group_size * self.each * self.groups * sum(_moves(target), Fraction(0))",
+           "return self.group_size * self.each * self.groups * _moves(target)[0]", BLOCKWISE),
     # --- what is free
     mutant("groups that must be selected count as listed", "rewrite/known_groups.py",
            "return not gather.all_parts", "return not gather.parts", FREE),
@@ -449,6 +667,29 @@ MUTANTS = (
            "scale_at_least(_summed(contribution, target) / share)", PRICE),
     mutant("a bin is charged half its rho", BINS,
            "l2_squared / (2 * scale**2)", "l2_squared / (4 * scale**2)", CHOICE),
+    mutant("a score that falls and one that rises count as one", "privacy/scores.py",
+           "return self.non_negative and not self.change_one", "return True", SCORES),
+    mutant("under change_one all scores are taken to move one way", "privacy/scores.py",
+           "return self.non_negative and not self.change_one", "return self.non_negative", SCORES),
+    mutant("permute-and-flip is charged as the exponential mechanism", "privacy/scores.py",
+           "parts = 2 if isinstance(scores, Ranking) and scores.flips else 8", "parts = 8", SCORES),
+    mutant("all rounds of a ranking cost as one", "privacy/scores.py",
+           "return Loss(scores.rounds * epsilon, scores.rounds * rho, Fraction(0))",
+           "return Loss(epsilon, rho, Fraction(0))", BEST),
+    mutant("the range of a log-likelihood is taken for half of it", "privacy/scores.py",
+           "return surprises()[first - 1] - surprises()[STEPS - first - 1]",
+           "return (surprises()[first - 1] - surprises()[STEPS - first - 1]) // 2", SCORES),
+    mutant("a posterior reaches down to 0 and 1", "sql/scores.py",
+           "Fraction(1, 20), _THOUSANDTH, _NEARLY_HALF)", "Fraction(1, 20), Fraction(0), _NEARLY_HALF)", BEST_ATTACKS),
+    mutant("permute-and-flip for a loss in rho", "calibrate.py",
+           "scores = Ranking(scale, asked.most, pure,", "scores = Ranking(scale, asked.most, True,", BEST_ATTACKS),
+    mutant("the best of values that only one unit may have", "compile.py",
+           "        if found.gather.selection is not None:\n            keys, table",
+           "        if False:\n            keys, table", BEST_ATTACKS),
+    mutant("the best by an average", "sql/scores.py",
+           "if not isinstance(score, Score):", "if score is None:", BEST_ATTACKS),
+    mutant("floats decide who passes", "privacy/sampling.py",
+           "_CLOSE = 2.0**-48", "_CLOSE = -1.0", DRAWS),
     mutant("a bin's score moves by the lesser of both fractions", BINS,
            "return max(fraction, 1 - fraction), min(fraction, 1 - fraction)",
            "return min(fraction, 1 - fraction), min(fraction, 1 - fraction)", CHOICE),
@@ -465,7 +706,29 @@ MUTANTS = (
     mutant("each pick of bins spends the whole share", BINS,
            "share = positive_share(rho / len(targets))", "share = positive_share(rho)", PRICE),
     mutant("the last steps of a bin's score are forgotten", BINS,
-           "scale = pick.mechanism.scale * _steps(pick.target)", "scale = pick.mechanism.scale", PRICE),
+           "scale = scale * _steps(target)", "scale = scale * 1", PRICE),
+    mutant("the median's sensitivity is that of the rows at hand", SMOOTH,
+           "    starts = np.unique(starts[starts >= 0])", "    starts = np.array([0])", LOCAL),
+    mutant("neighbors of a median differ by one value, however many units change", SMOOTH,
+           "upward = at(n + 1 + starts + steps) - at(n + 1 - starts)",
+           "upward = at(n + 1 + starts + 1) - at(n + 1 - starts)", LOCAL),
+    mutant("half of the smooth noise", SMOOTH,
+           "scale = 2 * smooth_sensitivity(", "scale = smooth_sensitivity(", SMOOTHED),
+    mutant("the smooth sensitivity falls off too fast", SMOOTH,
+           "rate = grows.ln() / reached.steps * (1 - Decimal(10) ** -12)", "rate = grows.ln() * 2", LOCAL),
+    mutant("the test of a proposal is always passed", TESTING,
+           "sampler.laplace(blocks, mechanism.test_scale) > mechanism.limit",
+           "sampler.laplace(blocks, mechanism.test_scale) > -1 << 60", MEDIANS),
+    mutant("the test of a proposal has the noise of one value", TESTING,
+           "return self.reached.steps / self.epsilon", "return 1 / self.epsilon", LOCAL),
+    mutant("a median by its local sensitivity takes many rows of a unit", "rewrite/choose.py",
+           "if unit_facts(rows).rows != 1:", "if False:", MEDIANS),
+    mutant("a changed unit is one value of a median", "medians.py",
+           "steps = contribution.group_size * (2 if contribution.change_one else 1)",
+           "steps = contribution.group_size", MEDIANS),
+    mutant("groups of a median share one charge", "medians.py",
+           "return Reached(steps, 1 if contribution.single else max(steps, contribution.norm))",
+           "return Reached(steps, 1)", MEDIANS),
     mutant("floats decide between two bins", SAMPLING,
            "doubts = wholes * ((sums.shape[1] + 32) * 2.0**-48)", "doubts = wholes * 0.0", DRAWS),
     mutant("all blocks of bins share one draw", SAMPLING,
@@ -476,12 +739,13 @@ MUTANTS = (
            "if rest or any(parts[row] != parts[row - row % length] for row in range(len(parts))):", "if rest:", BLOCKS),
     # --- the order of things
     mutant("the engine runs before the charge", "buying.py",
-           "            claims = self.dataset.ledger.purchase(",
+           "            claims = self._paid(list(asked.values()),",
            "            for step in compiled.steps:\n"
            "                self.dataset.engine.execute(step.sql, len(step.keys), {})\n"
-           "            claims = self.dataset.ledger.purchase(", PAID),
+           "            claims = self._paid(list(asked.values()),", PAID),
     mutant("what is delivered is not what was stored", "runs.py",
-           "    return Outcome(body)\n\n\ndef _released", "    return Outcome(released)\n\n\ndef _released", PAID),
+           "    return data.ledger.store(job.release, body, job.errors)\n",
+           "    data.ledger.store(job.release, body, job.errors)\n    return body\n", PAID),
     mutant("two charges may pass the same check", "ledger/sqlite.py",
            'self._transaction("BEGIN IMMEDIATE")', 'self._transaction("BEGIN DEFERRED")', CONCURRENT),
     mutant("two charges of two machines may pass the same check", "ledger/postgres.py",
@@ -565,7 +829,7 @@ MUTANTS = (
     mutant("what is derived may be worse", "derive/derive.py",
            "if not never_negative(room):", "if False:", DERIVED),
     mutant("a pilot is answered by what followed from it", "compile.py",
-           'pilot = ["pilot"] if self._is_pilot else []', "pilot: list[str] = []", PILOT),
+           "pilot=self._is_pilot)\n\n\ndef", "pilot=False)\n\n\ndef", PILOT),
     mutant("an error that is asked for is kept on one side", "accuracy.py",
            "return min(Fraction(1), 2 * _tail(mechanism, int(most / worth) + 1))",
            "return min(Fraction(1), _tail(mechanism, int(most / worth) + 1))", ACCURATE),
@@ -623,8 +887,8 @@ MUTANTS = (
            ("tests/unit/sql/test_sql_growing.py", "-k", "doubles")),
     mutant("a unit is joined with itself at will", "rewrite/limit_joins.py", "MOST_POWER = 3", "MOST_POWER = 99",
            (*WIDE, "-k", "at_will")),
-    mutant("public tables behind a hole have no part in the question", "compile.py",
-           "*filled, sources, *pilot]", "*filled, *pilot]", WIDE),
+    mutant("public tables behind a hole have no part in the question", "store_keys.py",
+           "*filled, sources, *(", "*filled, *(", WIDE),
     mutant("units that count as one are selected as weighted ones", "plan/nodes.py",
            "return self.limit is not None and not self.one_row", "return True", WIDE),
     mutant("that a run has ended is seen at once", "runs.py",
@@ -667,6 +931,9 @@ MUTANTS = (
            'return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named', "return named", PYTHON),
     mutant("parameters are asked twice", "sql/parameters.py",
            "return tuple(literal(parameter) for parameter in parameters)", "return tuple(parameters)", PYTHON),
+    mutant("values are charged for a table that the budget does not cover", "making/synthetic.py",
+           "queries.require_covered([*parts, draft.studied.compiled], asked.sql, chosen.settings)", "pass", COVERED),
+    mutant("a charge that is tried is kept", "buying.py", "        raise Covered\n", "", COVERED),
     mutant("runs without number", "buying.py", "        self.dataset.runs.admit(claims)\n", "", SHARED),
     mutant("what was stored meanwhile is run again", "ledger/leases.py",
            '    if answers.read_body(db, release) is not None:\n        return known or Running("", 0, 0, 0)\n', "",
@@ -769,13 +1036,14 @@ MUTANTS = (
            "else factor * bar.stderr", "else 1.96 * bar.stderr", (*PLANTED, "interval")),
     mutant("figures of a budget stay as they were", "ledger/books.py",
            "key == (account, end):", "key is not None:", READING),
-    mutant("what was read of the ledger goes on being read", "ledger/books.py",
+    mutant("what was read of the ledger goes on being read", "ledger/transactions.py",
            "                self._reading.db = None\n", "                pass\n", READING),
     mutant("an account's stored answers are served without a look at the version", "buying.py",
            "            self.dataset.check_current()\n", "            pass\n", REMEMBERED),
     mutant("a remembered answer is given out without a look at the ledger", "queries.py",
-           "        served = self.buyer.served(compiled)\n",
-           "        served = self.buyer.served(compiled) if not len(self.memory.answered) else ()\n", REMEMBERED),
+           "        served = self.buyer.served(compiled)\n        if served is None:\n",
+           "        served = self.buyer.served(compiled) if not len(self.memory.answered) else ()\n"
+           "        if served is None:\n", REMEMBERED),
     mutant("who is given an answer changes the one that is remembered", "queries.py",
            "self._same(compiled, bought.numbers), answer.again())", "self._same(compiled, bought.numbers), answer)",
            REMEMBERED),
@@ -852,6 +1120,17 @@ MUTANTS = (
            "        ledger=f\"sqlite:///{folder / 'rehearsal.ledger'}\",\n", "", (*CHECKS, "-k", "no_trace")),
     mutant("a check does not say for whom it is", "cli/check.py",
            "        screen.print(screen.style(HEADING, BOLD))\n", "        pass\n", (*CHECKS, "-k", "for_whom")),
+    mutant("a posterior knows of another noise", "post/cells.py",
+           "float(abs(coefficient) * grid * scale_of(mechanism))", "float(abs(coefficient) * grid)", POSTERIORS),
+    mutant("a posterior's counts are what the noise made of them", "post/posteriors.py",
+           "many_nodes(n, noise, low, high, _SHARE_SIDE)", "few_nodes(n, noise)", POSTERIORS),
+    mutant("a posterior's arguments have no range", "sql/bind_call.py",
+           "if number is None or not least <= number <= most:", "if number is None:",
+           POSTERIOR_STATEMENTS),
+    mutant("any whole number is true or false", "rewrite/flags.py",
+           "if lower is None or upper is None or not 0 <= lower <= upper <= 1:", "if False:", POSTERIOR_STATEMENTS),
+    mutant("a posterior's counts are paid for each column", "compile.py",
+           "if plan_hash not in counted:", "if True:", POSTERIOR_STATEMENTS),
 )  # fmt: skip
 
 

@@ -37,18 +37,23 @@ EDGES: dict[str, set[str]] = {
     "sql": {"schema", "plan", "functions", "analysis", "catalog"},
     "analysis": {"schema", "plan", "functions", "privacy"},
     "rewrite": {"schema", "plan", "analysis", "privacy"},
-    "calibrate": {"plan", "analysis", "rewrite", "privacy"},
+    "medians": {"plan", "privacy"},
+    "calibrate": {"plan", "analysis", "rewrite", "privacy", "medians"},
     "derive": {"exact", "schema", "plan", "analysis", "calibrate", "privacy"},
     "compiled": {"plan", "sql", "calibrate", "derive", "privacy", "settings"},
     "accuracy": {"plan", "sql", "calibrate", "privacy", "compiled", "settings"},
     "free": {"schema", "plan", "sql", "analysis", "rewrite", "compiled"},
+    "store_keys": {"schema", "plan", "sql", "analysis", "compiled", "settings", "catalog"},
     "compile": {"schema", "plan", "sql", "analysis", "rewrite", "calibrate", "derive", "accuracy", "compiled", "free",
-                "settings", "catalog"},
-    "settings": {"schema", "calibrate", "sql"},
+                "medians", "settings", "catalog", "store_keys"},
+    "studying": {"schema", "plan", "sql", "analysis", "rewrite", "calibrate", "compile", "compiled", "settings",
+                 "catalog", "privacy", "store_keys"},
+    "settings": {"schema", "calibrate", "plan", "sql"},
     "state": {"schema", "sql", "settings", "catalog"},
-    "explain": {"schema", "plan", "sql", "privacy", "calibrate", "accuracy", "compiled", "ledger"},
+    "explain": {"schema", "plan", "medians", "sql", "privacy", "calibrate", "accuracy", "compiled", "ledger"},
     "prices": {"calibrate", "compiled", "derivation", "explain", "ledger", "pilot", "privacy", "settings"},
     "recent": set(),
+    "objects": {"ledger", "plan", "post", "privacy", "recent", "schema", "sql"},
     "turns": set(),
     "answer": {"catalog", "compiled", "exact", "ledger", "post", "privacy", "schema", "settings", "state"},
     "derivation": {"plan", "privacy", "derive", "compile", "ledger"},
@@ -65,9 +70,9 @@ EDGES: dict[str, set[str]] = {
     "ticket": set(),
     "jobs": {"engines", "ledger", "privacy"},
     "runs": {"engines", "jobs", "ledger", "privacy", "ticket"},
-    "vocabulary": {"calibrate", "catalog", "functions", "settings"},
+    "vocabulary": {"calibrate", "catalog", "functions", "plan", "settings"},
     "payers": {"schema", "ledger", "privacy"},
-    "dataset": {"schema", "engines", "ledger", "payers", "pins", "versions", "runs"},
+    "dataset": {"schema", "engines", "ledger", "payers", "pins", "sql", "versions", "runs"},
     # What only the owner may do and see.
     "owner": {"passwords", "schema", "engines", "ledger", "payers", "pins", "privacy", "versions", "dataset", "runs",
               "session"},
@@ -76,12 +81,16 @@ EDGES: dict[str, set[str]] = {
     "roles": {"catalog", "ledger", "payers", "schema", "settings", "state"},
     "buying": {"answer", "compile", "dataset", "derivation", "ledger", "post", "privacy", "runs", "ticket"},
     "queries": {"accuracy", "answer", "buying", "catalog", "compile", "dataset", "derivation", "explain", "holding",
-                "ledger", "pilot", "post", "prices", "recent", "roles", "schema", "settings", "sql", "turns"},
+                "ledger", "objects", "pilot", "post", "prices", "recent", "roles", "schema", "settings", "sql",
+                "turns"},
+    "interactive": {"calibrate", "compile", "ledger", "plan", "privacy", "queries", "runs", "sql"},
     "held": {"answer", "sql"},
-    "preparing": {"answer", "held", "post", "schema", "sql"},
-    "session": {"answer", "buying", "catalog", "compile", "dataset", "engines", "explain", "held", "ledger", "post",
-                "preparing", "privacy", "queries", "roles", "schema", "settings", "sql", "state", "ticket",
-                "vocabulary"},
+    "making": {"answer", "calibrate", "catalog", "compiled", "explain", "ledger", "objects", "plan", "post", "privacy",
+               "queries", "rewrite", "schema", "settings", "sql", "studying"},
+    "preparing": {"answer", "held", "making", "post", "schema", "sql"},
+    "session": {"answer", "buying", "catalog", "compile", "dataset", "engines", "explain", "held", "interactive",
+                "ledger", "making", "objects", "post", "preparing", "privacy", "queries", "roles", "schema", "settings",
+                "sql", "state", "ticket", "vocabulary"},
     # What a session imports, for who opens one behind a prompt; it gives out nothing of it.
     "parts": {"plan", "engines", "privacy", "sql", "compile", "session"},
     "verify": {"schema", "plan", "privacy", "exact", "calibrate", "compile", "settings", "explain", "engines", "ledger",
@@ -114,13 +123,14 @@ HOMES = {
     "pyarrow": ("dbapi/frames.py", "dbapi/answer.py", "dbapi/cursor.py", "repl/copying.py"),
     "pandas": ("dbapi/frames.py", "dbapi/answer.py", "dbapi/cursor.py"),
     "polars": ("dbapi/frames.py", "dbapi/answer.py", "dbapi/cursor.py"),
+    "sklearn": ("dbapi/models.py",),
     "matplotlib": ("display/plot.py",),
     "altair": ("display/plot.py",),
     "IPython": (),  # it loads us
     "dp_accounting": ("ledger/curves.py",),
 }
 # Packages that may be missing, or are slow to import: inside of a function, or for types alone.
-LATE = ("pyarrow", "pandas", "polars", "matplotlib", "altair", "IPython", "dp_accounting")
+LATE = ("pyarrow", "pandas", "polars", "sklearn", "matplotlib", "altair", "IPython", "dp_accounting")
 # What reads the owner's rows and tables beside the releases, and who may.
 OWNERS_ENGINES = {
     "dpsql.engines.owner": ("owner", "versions", "snapshots", "engines"),
@@ -129,7 +139,8 @@ OWNERS_ENGINES = {
     "dpsql.engines.structure_postgres": ("owner",),
 }
 OWNERS = ("open_dataset", "open_books", "register_changed", "engine_for", "versions")  # the way to the owner's data
-PURE = ("compile.py", "free.py", "schema/made_up.py", "sql/", "plan/", "functions/", "analysis/", "rewrite/")
+PURE = ("compile.py", "studying.py", "free.py", "schema/made_up.py", "sql/", "plan/", "functions/", "analysis/",
+        "rewrite/")
 WORLD = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "pathlib", "logging", "tempfile",
          "asyncio", "ssl", "select", "ctypes", "shutil", "urllib", "signal", "resource", "multiprocessing",
          "concurrent"}  # fmt: skip
@@ -229,6 +240,29 @@ def law_5_exact_rows_are_opened_in_one_file(house: list[File]) -> Iterator[str]:
             for node, name in file.names():
                 if name in ("reveal", "Revealed") or name.endswith("__revealed"):
                     yield file.at(node, "exact rows are opened in privacy/release.py only")
+
+
+def law_5_questions_are_judged_in_one_file(house: list[File]) -> Iterator[str]:
+    """What is judged is an exact cell: only who has opened it puts it to a mechanism under way."""
+    for file in house:
+        for node in file.calls("judge") if file.name != "privacy/release.py" else ():
+            yield file.at(node, "exact cells are judged in privacy/release.py only")
+
+
+# What makes rows or models of what a tally gave out, and must not see it.
+BEHIND_LOOKS = tuple(f"privacy/{name}.py" for name in ("synthesis", "synthesis_shares", "mwem", "forest", "fidelity",
+                                                       "rounding"))  # fmt: skip
+
+
+def law_5_tallies_are_looked_at_in_one_file(house: list[File]) -> Iterator[str]:
+    """A tally is made and given to a study where exact rows are opened; of synthetic tables `looks` alone reads it."""
+    for file in house:
+        for name in ("perform", "tally"):
+            for node in file.calls(name) if file.name not in ("privacy/release.py", "studying.py") else ():
+                yield file.at(node, "tallies are made, and studies performed, in privacy/release.py only")
+        for node in ast.walk(file.tree) if file.is_in(BEHIND_LOOKS) else ():
+            if isinstance(node, ast.Attribute) and node.attr in ("codes", "weights"):
+                yield file.at(node, "what makes a synthetic table sees private rows through privacy/looks.py only")
 
 
 def law_5_verify_has_made_up_rows_only(house: list[File]) -> Iterator[str]:
@@ -535,6 +569,10 @@ PLANTED = [
     (law_5_exact_rows_are_opened_in_one_file, "session.py", "open_it = exact.reveal"),
     (law_5_exact_rows_are_opened_in_one_file, "post/a.py", "exact._Exact__revealed"),
     (law_5_exact_rows_are_opened_in_one_file, "verify/trial.py", "rows = exact.reveal()"),
+    (law_5_questions_are_judged_in_one_file, "runs.py", "said = watch.judge(7, question, 1)"),
+    (law_5_tallies_are_looked_at_in_one_file, "making/a.py", "given = study.perform(tally, sampler)"),
+    (law_5_tallies_are_looked_at_in_one_file, "making/a.py", "made = study.axes.tally(columns)"),
+    (law_5_tallies_are_looked_at_in_one_file, "privacy/mwem.py", "sums = tally.weights"),
     (law_5_verify_has_made_up_rows_only, "verify/trial.py", "from dpsql.engines.duckdb import DuckDBEngine"),
     (law_5_verify_has_made_up_rows_only, "verify/trial.py", "from dpsql.dataset import open_dataset"),
     (law_5_verify_has_made_up_rows_only, "verify/trial.py", "import dpsql.versions as v\nv.engine_for(resolved)"),

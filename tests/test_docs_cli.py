@@ -156,6 +156,7 @@ ASKED = {
     "user remove": "user remove hospital.yaml ana --force",
     "init": "init patients.csv visits.csv -o -",
     "check": "check hospital.yaml",
+    "randomize": "randomize patients.csv --column sex --values f,m,x --null x --epsilon 1 -o randomized.csv",
     "verify": "verify hospital.yaml --trials 5 --no-statistics",
 }
 

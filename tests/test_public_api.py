@@ -16,6 +16,7 @@ import dpsql.errors
 ROOT = Path(__file__).parent.parent
 PUBLIC = {
     "connect", "Connection", "Cursor", "Answer", "Balance", "CellError", "Charge", "Explanation", "Receipt",
+    "AboveThreshold", "Holdout",
     "__version__", "apilevel", "paramstyle", "threadsafety",
     "Warning", "Error", "InterfaceError", "DatabaseError", "DataError", "OperationalError", "IntegrityError",
     "InternalError", "ProgrammingError", "NotSupportedError",
