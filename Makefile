@@ -31,7 +31,7 @@ help:
 	@echo 'make verify    random statements on neighboring databases, and an audit of the noise; SECONDS=600'
 	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
 	@echo 'make golden    rewrite the golden files; read the diff'
-	@echo 'make bench     sampler, compile, startup, overhead, accuracy, ledger, dashboard, wire'
+	@echo 'make bench     sampler, compile, startup, overhead, studies, accuracy, ledger, dashboard, wire'
 	@echo 'make clean     remove .venv and caches'
 
 $(RUN): pyproject.toml
@@ -118,6 +118,7 @@ bench: $(DEV)
 	$(BIN)/python -m benchmarks.compile
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.studies
 	$(BIN)/python -m benchmarks.accuracy
 	for one in blockwise holdout median models posteriors randomized selection synthetic; do \
 	  $(BIN)/python -m benchmarks.accuracy_$$one || exit 1; done

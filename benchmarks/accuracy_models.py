@@ -22,12 +22,12 @@ import numpy.typing as npt
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.design import Categories, Design, Scale
 from dpsql.privacy.mechanisms import standard_error
-from dpsql.privacy.minimiser import Problem, minimise
+from dpsql.privacy.minimiser import minimise
 from dpsql.privacy.moments import moments_under_epsilon, moments_under_rho, solve, sums_of
 from dpsql.privacy.objective import objective_under_epsilon, objective_under_rho
-from dpsql.privacy.regression import output_under_epsilon, output_under_rho
+from dpsql.privacy.regression import output_under_epsilon, output_under_rho, problem
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, UnitMass
+from dpsql.privacy.tally import Axes, Tally, UnitMass
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]
@@ -63,19 +63,23 @@ def right(coefficients: Floats, codes: Codes, truth: Codes) -> float:
     return 100 * float(np.mean((z @ coefficients > 0) == (truth == 1)))
 
 
+def minimiser(tally: Tally, ridge: Fraction) -> Floats:
+    """The model without noise."""
+    found = minimise(problem(DESIGN, MASS, tally, ridge, np.zeros(DESIGN.width)))
+    return np.array([float(one) for one in found])
+
+
 def logistic(runs: int) -> None:
     rng, sampler = np.random.default_rng(1), ExactSampler()
     codes, others = features(rng), features(rng)
     label, truth = labels(codes, rng), labels(others, rng)
     tally = AXES.tally((label, *codes.T, np.ones(ROWS, np.int64)))
-    posed = Problem(DESIGN.vectors(codes), 2.0 * label - 1, np.ones(ROWS), 1 / 64, np.zeros(DESIGN.width))
     print(f"logistic, {ROWS} rows, {runs} runs: accuracy in percent (free: "
-          f"{right(minimise(posed), others, truth):.1f})")  # fmt: skip
+          f"{right(minimiser(tally, Fraction(1, 64)), others, truth):.1f})")  # fmt: skip
     print(f"{'lambda':>7} {'epsilon':>7} {'without':>8} {'output':>8} {'objective':>10} {'output, zCDP':>13} "
           f"{'objective, zCDP':>16}")  # fmt: skip
     for strength in (Fraction(1, 100), Fraction(1, 1000)):
-        held = Problem(posed.vectors, posed.labels, posed.weights, float(strength * ROWS), posed.slope)
-        without = right(minimise(held), others, truth)
+        without = right(minimiser(tally, strength * ROWS), others, truth)
         for epsilon in EPSILONS:
             pure, rho = Fraction(epsilon), rho_from(Fraction(epsilon), DELTA)
             studies = (

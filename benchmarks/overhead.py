@@ -185,11 +185,11 @@ def print_peak(folder: Path, place: int, which: str) -> None:
         session = Session(dataset)
         (step,) = compile_query(case.sql, dataset.resolved, session.settings.statement).steps
         dataset.engine.execute(step.sql, len(step.keys), {})
-    print(_peak())
+    print(peak())
     dataset.close()
 
 
-def _peak() -> int:
+def peak() -> int:
     """Where Linux tells it, the peak of this program alone: `ru_maxrss` may be that of the process that started it."""
     status = Path("/proc/self/status")
     if status.exists():

@@ -35,6 +35,11 @@ class Dataset:
     def schema(self) -> Schema:
         return self.resolved.schema
 
+    @property
+    def seconds(self) -> float:
+        """The owner's limit of what a release may take, in the engine and again after it."""
+        return self.schema.limits.seconds
+
     def account(self, user: str | None) -> Account:
         return account_of(self.schema, user)
 

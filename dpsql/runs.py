@@ -19,7 +19,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -34,6 +34,7 @@ from dpsql.ledger.base import Account, Claim, Ledger, Running
 from dpsql.ledger.leases import due
 from dpsql.privacy.release import judge, perturb, to_bytes
 from dpsql.privacy.threshold import verdict_to_bytes
+from dpsql.pulse import ended_by
 from dpsql.ticket import Ticket as Ticket
 
 SECOND = 10**9
@@ -369,7 +370,20 @@ def _released(data: Data, job: Job | Asking) -> bytes:
     data.check_read()  # the files may have been replaced while they were read
     if isinstance(job, Asking):
         return verdict_to_bytes(judge(exact, job.question, job.watch, job.number), job.number)
-    return to_bytes(perturb(exact, job.spec, job.sampler))
+    with ended_by(_in_time(data.seconds)):
+        return to_bytes(perturb(exact, job.spec, job.sampler))
+
+
+def _in_time(seconds: float) -> Callable[[], None]:
+    """The limit that the engine has holds for a study too: how long that takes depends on the rows, as the engine's
+    time does, and that it is over counts as a failure of the engine (SOUNDNESS 10)."""
+    end = time.monotonic() + seconds
+
+    def check() -> None:
+        if time.monotonic() > end:
+            raise TimeoutError(f"a study took longer than {seconds:g} s")
+
+    return check
 
 
 def _stored(data: Data, job: Job | Asking, body: bytes) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.certify import decimal
+from dpsql.pulse import beat
 
 Whole = npt.NDArray[np.int64]
 Vector = list[Decimal]
@@ -52,12 +53,16 @@ class _Rows:
         return [_dot(x, w) for x in self.vectors]
 
     def value(self, w: Vector) -> Decimal:
-        losses = sum((a * _loss(m) for a, m in zip(self.weights, self.margins(w), strict=True)), Decimal(0))
+        losses = Decimal(0)
+        for a, m in zip(self.weights, self.margins(w), strict=True):
+            beat()
+            losses += a * _loss(m)
         return losses + self.ridge / 2 * _dot(w, w) + _dot(self.slope, w)
 
     def gradient(self, w: Vector) -> Vector:
         result = [self.ridge * one + pull for one, pull in zip(w, self.slope, strict=True)]
         for x, a, m in zip(self.vectors, self.weights, self.margins(w), strict=True):
+            beat()
             pulled = a * _share(m)
             result = [one - pulled * part for one, part in zip(result, x, strict=True)]
         return result
@@ -66,6 +71,7 @@ class _Rows:
         d = len(w)
         result = [[self.ridge if i == j else Decimal(0) for j in range(d)] for i in range(d)]
         for x, a, m in zip(self.vectors, self.weights, self.margins(w), strict=True):
+            beat()
             curved = a * _share(m) * _share(-m)
             for i in range(d):
                 if x[i]:

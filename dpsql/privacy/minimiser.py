@@ -24,6 +24,7 @@ digits of the exact problem (`decimals`), which certify themselves: J falls at e
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -31,6 +32,7 @@ import numpy as np
 
 from dpsql.privacy.decimals import ExactProblem, descend
 from dpsql.privacy.design import Floats
+from dpsql.privacy.tally import chunks
 
 TOLERANCE = Fraction(1, 1 << 12)
 """tau, in weights of whole rows: the minimiser is worth that much less than a row."""
@@ -42,9 +44,12 @@ _ULP = 2.0**-53
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows in the unit ball with labels of -1 and 1 and weights in whole rows; what holds and what pulls at w."""
+    """Rows in the unit ball with labels of -1 and 1 and weights in whole rows; what holds and what pulls at w.
 
-    vectors: Floats
+    `vectors` gives those of some of the rows.
+    """
+
+    vectors: Callable[[slice], Floats]
     labels: Floats
     weights: Floats
     ridge: float
@@ -52,28 +57,32 @@ class Problem:
     exact: ExactProblem
 
     def value(self, w: Floats) -> float:
-        margins = self.labels * (self.vectors @ w)
-        losses = np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)
-        return float(self.weights @ losses + self.ridge / 2 * (w @ w) + self.slope @ w)
+        held = self.ridge / 2 * (w @ w) + self.slope @ w
+        return float(held + sum(float(a @ _losses(y * (x @ w))) for x, y, a in self._parts()))
 
     def gradient(self, w: Floats) -> Floats:
-        pulled = _tree_sum(self.vectors * (-self.labels * self._pulls(w))[:, None])
+        pulls = [_tree_sum(x * (-y * a * _sigmoid(-y * (x @ w)))[:, None]) for x, y, a in self._parts()]
+        pulled = _tree_sum(np.stack(pulls)) if pulls else np.zeros_like(w)
         return pulled + (self.ridge * w + self.slope)
 
-    def _pulls(self, w: Floats) -> Floats:
-        pulls: Floats = self.weights * _sigmoid(-self.labels * (self.vectors @ w))
-        return pulls
-
     def hessian(self, w: Floats) -> Floats:
-        s = _sigmoid(self.vectors @ w)
-        curved: Floats = (self.vectors * (self.weights * s * (1 - s))[:, None]).T @ self.vectors
-        return curved + self.ridge * np.eye(len(w))
+        curved: Floats = self.ridge * np.eye(len(w))
+        for x, _, a in self._parts():
+            s = _sigmoid(x @ w)
+            curved += (x * (a * s * (1 - s))[:, None]).T @ x
+        return curved
+
+    def _parts(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Vectors, labels and weights. A chunk has a power of 2 of rows, so sums of sums are still in one tree."""
+        for part in chunks(len(self.labels)):
+            yield self.vectors(part), self.labels[part], self.weights[part]
 
     def error(self, w: Floats) -> float:
         """A bound on how far `gradient` is off, as a vector."""
-        n, d = self.vectors.shape
+        n, d = len(self.labels), len(w)
         size, slope = float(np.linalg.norm(w)), float(np.linalg.norm(self.slope))
-        sums = float(self._pulls(w).sum()) * (18 + math.log2(n + 1) + (d + 2) * size)
+        pulls = sum(float(a @ _sigmoid(-y * (x @ w))) for x, y, a in self._parts())
+        sums = pulls * (18 + math.log2(n + 1) + (d + 2) * size)
         return 2 * _ULP * float(sums + 4 * (self.ridge * size + slope))
 
 
@@ -90,7 +99,7 @@ def _found(problem: Problem, tolerance: Fraction) -> Floats:
 
     It aims at a tenth of what is certified. Whatever comes of it is certified, or not used.
     """
-    w: Floats = np.zeros(problem.vectors.shape[1])
+    w: Floats = np.zeros(len(problem.slope))
     gradient = problem.gradient(w)
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):
@@ -127,6 +136,12 @@ def _sigmoid(m: Floats) -> Floats:
     """1 / (1 + exp(-m)), which cannot overflow."""
     small = np.exp(-np.abs(m))
     result: Floats = np.where(m >= 0, 1.0, small) / (1 + small)
+    return result
+
+
+def _losses(margins: Floats) -> Floats:
+    """ln(1 + exp(-m)), which cannot overflow."""
+    result: Floats = np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)
     return result
 
 

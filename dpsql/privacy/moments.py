@@ -38,7 +38,8 @@ from dpsql.privacy.mechanisms import (
 from dpsql.privacy.regression import Fit, check_axes, read_axes, write_axes
 from dpsql.privacy.ridge import draw, read_noise, write_noise
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, Tally, UnitMass, chunks
+from dpsql.pulse import beat
 
 _MOST = (1 << 62) - 1
 _AIM = 34
@@ -163,12 +164,18 @@ def pairs(design: Design) -> list[Pair]:
 
 def sums_of(study: Moments, tally: Tally) -> list[int]:
     """The exact sums, clipped to +-2^62, which moves no two further apart."""
-    label = Scale(study.axes.sizes[0]).numerators(tally.codes[:, 0])
-    columns = np.concatenate([study.design.numerators(tally.codes[:, 1:]), label], axis=1)
-    # Python's integers where 64 bits might not hold a sum.
-    fits = sum(tally.weights.tolist()) << (2 * STEPS - study.shift) <= _MOST
-    weights = tally.weights if fits else tally.weights.astype(object)
-    return [_clip(int(_products(columns, i, j, study.shift) @ weights)) for i, j in pairs(study.design)]
+    where = pairs(study.design)
+    sums = [0] * len(where)
+    for part in chunks(len(tally.weights)):
+        label = Scale(study.axes.sizes[0]).numerators(tally.codes[part, 0])
+        columns = np.concatenate([study.design.numerators(tally.codes[part, 1:]), label], axis=1)
+        # Python's integers where 64 bits might not hold a sum.
+        fits = sum(tally.weights[part].tolist()) << (2 * STEPS - study.shift) <= _MOST
+        weights = tally.weights[part] if fits else tally.weights[part].astype(object)
+        for place, (i, j) in enumerate(where):
+            beat()
+            sums[place] += int(_products(columns, i, j, study.shift) @ weights)
+    return [_clip(one) for one in sums]
 
 
 def _products(columns: Whole, i: int, j: int, shift: int) -> Whole:

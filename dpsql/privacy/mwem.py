@@ -22,6 +22,7 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy.looks import Floats, Marginal
+from dpsql.pulse import look
 
 MOST_CELLS = 1 << 17
 """Of a domain that is enumerated: a fit takes some seconds then."""
@@ -80,6 +81,7 @@ def fit(estimate: Floats, measured: list[Measured], total: float) -> Floats:
     residuals = _residuals(estimate, measured)
     badness = _badness(residuals, measured, least)
     for _ in range(_STEPS):
+        look()
         pulls = [
             (one.marginal, residual * (least / one.variance)) for one, residual in zip(measured, residuals, strict=True)
         ]

@@ -16,6 +16,7 @@ Privacy: noise in the steps of d cells, after the noisy count that the ridge fol
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy.decimals import ExactProblem
-from dpsql.privacy.design import ONE, Design, Floats, root_above
+from dpsql.privacy.design import ONE, Design, Floats, Whole, root_above
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import (
     Mechanism,
@@ -49,6 +50,8 @@ from dpsql.privacy.tally import Axes, Tally, UnitMass
 
 FINE = 24
 """What a unit may move is about 2^FINE steps: rounding is far below it."""
+MOST_HELD = 1 << 24
+"""Components of features that are held at once, of 8 bytes each."""
 _MOST = (1 << 62) - 1
 
 
@@ -183,7 +186,15 @@ def problem(design: Design, mass: UnitMass, tally: Tally, ridge: Fraction, slope
     features = tally.codes[:, 1:]
     exact = ExactProblem(lambda: design.numerators(features), ONE * design.scale, tally.codes[:, 0], tally.weights,
                          mass.whole, ridge, tuple(Fraction(float(one)) for one in slope))  # fmt: skip
-    return Problem(design.vectors(features), labels, weights, float(ridge), slope, exact)
+    return Problem(_vectors(design, features), labels, weights, float(ridge), slope, exact)
+
+
+def _vectors(design: Design, features: Whole) -> Callable[[slice], Floats]:
+    """Worked out once where they take little memory, else again for each look at some of them."""
+    if len(features) * design.width > MOST_HELD:
+        return lambda part: design.vectors(features[part])
+    held = design.vectors(features)
+    return lambda part: held[part]
 
 
 def released(counted: int, w: list[Fraction], steps: Fraction, noise: Integers) -> tuple[Cells]:

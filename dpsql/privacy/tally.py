@@ -8,6 +8,7 @@ Law: a tally is made and looked at while a release is perturbed, nowhere else; n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
@@ -18,6 +19,10 @@ import numpy.typing as npt
 from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import Sampler
+from dpsql.pulse import look
+
+CHUNK = 1 << 14
+"""Tuples that are worked on at once, so that memory does not grow with their number; a power of 2."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,6 +117,13 @@ class UnitMass:
     @classmethod
     def read(cls, part: dict[str, Any]) -> UnitMass:
         return cls(int(part["norm"]), int(part["whole"]), part["one_row"], int(part["group_size"]), part["change_one"])
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """Parts of so many tuples, in order. Between two of them work ends whose time is over (`runs`)."""
+    for start in range(0, count, CHUNK):
+        look()
+        yield slice(start, start + CHUNK)
 
 
 class Study(Protocol):

@@ -58,6 +58,7 @@ class FakeData:
     name: str = "fake"
     check: Callable[[], object] = lambda: None
     full: Exception | None = None
+    seconds: float = 600
 
     @property
     def engine(self) -> Any:

@@ -252,6 +252,13 @@ def test_an_error_has_one_text_and_carries_no_rows(
     assert capfd.readouterr() == ("", "")
 
 
+def test_what_comes_after_the_engine_has_its_limit_of_time_too() -> None:
+    data = FakeData(seconds=-1)
+    with pytest.raises(EngineFailed, match=FAILED):
+        Runs().run(data, job(), ANA, Ticket())
+    assert data.failures == ["ana"] and not data.bodies
+
+
 @pytest.mark.parametrize("error", [StaleData("it changed", hint="Wait."), OperationalError("the disk is full")])
 def test_what_is_no_failure_is_told_and_not_counted(error: Error) -> None:
     data, runs = FakeData(), Runs()

@@ -13,7 +13,9 @@ from support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
 from dpsql.ledger.check_mass import read_mass
 from dpsql.ledger.check_models import lost_by_moments, lost_by_objective, lost_by_output
 from dpsql.ledger.checker import EXCESS
-from dpsql.privacy.decimals import ExactProblem
+from dpsql.privacy import regression as regression_room
+from dpsql.privacy import tally as tally_room
+from dpsql.privacy.decimals import ExactProblem, descend
 from dpsql.privacy.design import Categories, Design, Scale, root_above
 from dpsql.privacy.mechanisms import Gaussian, Laplace
 from dpsql.privacy.minimiser import TOLERANCE, Problem, is_certified
@@ -30,11 +32,13 @@ from dpsql.privacy.regression import (
     minimiser_move,
     output_under_epsilon,
     output_under_rho,
+    problem,
     read_output,
 )
 from dpsql.privacy.ridge import Ridge
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, UnitMass
+from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.pulse import ended_by
 
 ROW = UnitMass(1, 1, True, 1, False)
 CHANGED = UnitMass(1, 1, True, 1, True)
@@ -119,7 +123,8 @@ def test_a_gradient_of_nothing_is_no_certificate_where_floats_are_too_coarse() -
     for rows, sure in ((2.0**20, True), (2.0**52, False)):
         ones = np.ones((2, 1), np.int64)
         exact = ExactProblem(lambda ones=ones: ones, F(1), np.array([0, 1]), np.full(2, int(rows)), 1, F(1), (F(0),))
-        posed = Problem(np.ones((2, 1)), np.array([-1.0, 1.0]), np.full(2, rows), 1.0, np.zeros(1), exact)
+        signs, weights = np.array([-1.0, 1.0]), np.full(2, rows)
+        posed = Problem(lambda part: np.ones((2, 1))[part], signs, weights, 1.0, np.zeros(1), exact)
         assert not posed.gradient(w).any() and is_certified(posed, w, posed.gradient(w), TOLERANCE) == sure
 
 
@@ -251,3 +256,54 @@ def test_models_are_close_where_the_budget_is_large() -> None:
         np.abs(quiet.coefficients - noisy.coefficients).max()
         < 8 * study.fit(study.perform(counts, Silent())[0]).errors.max()
     )
+
+
+# --- many tuples -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally_room, "CHUNK", 4)
+    monkeypatch.setattr(regression_room, "MOST_HELD", 0)
+
+
+@pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
+def test_in_chunks_or_at_once_a_model_is_the_same(study: Any, request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng(8)
+    sizes = study.axes.sizes
+    rows = {tuple(int(rng.integers(0, size)) for size in sizes): int(rng.integers(1, 90)) for _ in range(29)}
+    (once,) = study.perform(tally(rows, axes=study.axes), Silent())
+    request.getfixturevalue("few_at_once")
+    (parts,) = study.perform(tally(rows, axes=study.axes), Silent())
+    if isinstance(study, Moments):
+        assert parts.tolist() == once.tolist()
+    else:
+        assert study.fit(parts).coefficients == pytest.approx(study.fit(once).coefficients, abs=1e-6)
+
+
+@pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
+def test_a_model_whose_time_is_over_ends(study: Any, few_at_once: None) -> None:
+    rows = {tuple(place % size for size in study.axes.sizes): 1 for place in range(30)}
+    with pytest.raises(TimeoutError), ended_by(late_after(2)):
+        study.perform(tally(rows, axes=study.axes), Silent())
+
+
+def test_the_exact_solver_whose_time_is_over_ends() -> None:
+    """It is slow, and how often it is needed depends on the rows."""
+    many = 150
+    codes = np.stack([np.ones(many, np.int64), np.arange(many) % 5, np.arange(many) % 3], axis=1)
+    posed = problem(DESIGN, ROW, Tally(codes, np.ones(many, np.int64)), F(1), np.zeros(DESIGN.width))
+    with pytest.raises(TimeoutError), ended_by(late_after(2)):
+        descend(posed.exact, TOLERANCE)
+
+
+def late_after(looks: int) -> Any:
+    """A check that lets so many looks pass."""
+    left = [looks]
+
+    def check() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise TimeoutError
+
+    return check

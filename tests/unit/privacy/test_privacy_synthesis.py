@@ -21,6 +21,7 @@ from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.synthesis import FIGURE_GRID, FITTED, MEASURED, ROW, TOTAL, Method, Synthesis, read_synthesis
 from dpsql.privacy.synthesis_shares import Wanted, method_for, under_epsilon, under_rho
 from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.pulse import ended_by
 
 SIZES = (2, 4, 8)
 ONE_ROW = UnitMass(1, 1, True, 1, False)
@@ -304,3 +305,14 @@ def test_what_explain_is_told() -> None:
     assert lines[0] == "synthetic table by marginals, 64 cells, at most 100,000 rows"
     assert [line.split(":")[0] for line in lines[1:3]] == ["total", "3 one-way marginals"]
     assert "2 two-way marginals, chosen to about" in lines[3]
+
+
+def test_a_table_whose_time_is_over_ends() -> None:
+    def late() -> None:
+        looks.append(1)
+        if len(looks) > 3:
+            raise TimeoutError
+
+    looks: list[int] = []
+    with pytest.raises(TimeoutError), ended_by(late):
+        synthesis(Method.MWEM).perform(tallied(correlated(100)), ExactSampler())
