@@ -30,7 +30,8 @@ ONE = Moves(Sensitivity(1, 1, 1), non_negative=True, single=True)
 
 def zipf() -> Counts:
     shares = 1 / np.arange(1, VALUES + 1)
-    return np.rint(100 * shares / shares.sum()).astype(np.int64)
+    counts: Counts = np.rint(100 * shares / shares.sum()).astype(np.int64)
+    return counts
 
 
 def close() -> Counts:

@@ -42,7 +42,7 @@ BODY = bytes(2048)
 KEPT = 50
 """Releases that are asked for again and again."""
 
-Work = Callable[[Books, Account, int], None]
+Work = Callable[[Books, Account, int], object]
 
 
 def ask(plan: str) -> Asked:
@@ -65,7 +65,7 @@ def answer(ledger: Books, account: Account, number: int) -> None:
 
 
 TASKS: dict[str, Work] = {
-    "charges": lambda ledger, account, number: charge(ledger, account, number) and None,
+    "charges": charge,
     "charges with their answers": charge_and_store,
     "answers from the store": answer,
 }

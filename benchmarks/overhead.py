@@ -162,7 +162,7 @@ def measure(case: Case, session: Session, folder: Path) -> Measured:
                 times[name].append(spent)
     middle = {name: statistics.median(values) for name, values in times.items()}
     place = str(CASES.index(case))
-    return Measured(*middle.values(), _memory(folder, place, "raw"), _memory(folder, place, "private"))
+    return Measured(middle["raw"], middle["engine"], middle["session"], _memory(folder, place, "raw"), _memory(folder, place, "private"))
 
 
 def _ask(session: Session, sql: str, number: int) -> object:

@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpsql.privacy.sampling import ExactSampler
@@ -51,7 +52,7 @@ def main() -> None:
             theirs = None if dp is None else oracle(dp, name, scale)
             ours_rates, their_rates = [], []
             for _ in range(ROUNDS):  # interleaved, so that a busy machine slows both
-                ours_rates.append(rate(lambda draw=draw, n=samples, s=scale: draw(n, s), samples))
+                ours_rates.append(rate(partial(draw, samples, scale), samples))
                 if theirs is not None:
                     their_rates.append(rate(theirs, THEIRS))
             ours = statistics.median(ours_rates)

@@ -89,7 +89,8 @@ def _negative_binomial(rng: np.random.Generator, n: int, mean: float, shape: flo
 
 def _zipf(n: int, power: float) -> Floats:
     weights: Floats = np.arange(1, n + 1, dtype=np.float64) ** -power
-    return weights / weights.sum()
+    shares: Floats = weights / weights.sum()
+    return shares
 
 
 def write_payments(path: Path, data: Payments) -> None:
@@ -162,7 +163,10 @@ def figures(data: Payments) -> tuple[Figure, ...]:
     pairs = np.unique(data.user * REGIONS + data.region) // REGIONS
     touched = np.bincount(pairs, minlength=USERS)
     per_user = np.bincount(data.user, minlength=USERS)
-    at = lambda values, percent: float(np.percentile(values, percent, method="inverted_cdf"))  # noqa: E731
+
+    def at(values: npt.NDArray[Any], percent: int) -> float:
+        return float(np.percentile(values, percent, method="inverted_cdf"))
+
     return (
         Figure("rows", ROWS, len(data.user)),
         Figure("users", USERS, len(np.unique(data.user))),
