@@ -162,7 +162,8 @@ def measure(case: Case, session: Session, folder: Path) -> Measured:
                 times[name].append(spent)
     middle = {name: statistics.median(values) for name, values in times.items()}
     place = str(CASES.index(case))
-    return Measured(middle["raw"], middle["engine"], middle["session"], _memory(folder, place, "raw"), _memory(folder, place, "private"))
+    plain, private = (_memory(folder, place, which) for which in ("raw", "private"))
+    return Measured(middle["raw"], middle["engine"], middle["session"], plain, private)
 
 
 def _ask(session: Session, sql: str, number: int) -> object:
