@@ -141,15 +141,32 @@ def conversion(delta: Fraction, selects: bool) -> Fraction:
     return delta * Fraction(9, 10) if selects else delta
 
 
-def shares(noise: Noise, epsilon: Fraction, delta: Fraction, selects: tuple[bool, ...]) -> tuple[Share, ...]:
-    """A statement's loss, divided over its releases; a tenth of δ is for selections, if there are any."""
-    releases, selections = max(1, len(selects)), sum(selects)
+class Takes(Enum):
+    """What a release takes of its statement's loss. The list of public groups, beside which others tell, takes none."""
+
+    NOTHING = "nothing"
+    EPSILON = "epsilon"
+    DELTA = "epsilon and delta"
+
+
+def taken(gather: Gather, relation: Neighboring) -> Takes:
+    if gather.selection is not None:
+        return Takes.DELTA
+    return Takes.EPSILON if claims(gather, relation) else Takes.NOTHING
+
+
+def shares(noise: Noise, epsilon: Fraction, delta: Fraction, takes: tuple[Takes, ...]) -> tuple[Share, ...]:
+    """A statement's loss, divided over the releases that lose; a tenth of δ is for selections, if there are any."""
+    releases = max(1, sum(one is not Takes.NOTHING for one in takes))
+    selections = sum(one is Takes.DELTA for one in takes)
     delta_conv = conversion(delta, selections > 0)
     delta_sel = delta - delta_conv
     rho = rho_from(epsilon, delta_conv) if noise is Noise.GAUSSIAN else Fraction(0)
     each = Share(noise, epsilon / releases, rho / releases, Fraction(0), Fraction(0))
     selecting = replace(each, delta=delta_sel / max(1, selections), delta_conv=delta_conv / max(1, selections))
-    return tuple(selecting if selecting_one else each for selecting_one in selects)
+    nothing = Share(noise, Fraction(0), Fraction(0), Fraction(0), Fraction(0))  # noise cannot be had for it
+    given = {Takes.NOTHING: nothing, Takes.EPSILON: each, Takes.DELTA: selecting}
+    return tuple(given[one] for one in takes)
 
 
 def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:

@@ -14,7 +14,18 @@ from fractions import Fraction
 from dpsql.accuracy import Aims, Goal, aimed_at, even_aims, least_epsilon, out_of_reach
 from dpsql.analysis.canon import canonicalise
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Calibrated, Noise, Share, calibrate, calibrate_choice, calibrate_scores, respond, shares
+from dpsql.calibrate import (
+    Calibrated,
+    Noise,
+    Share,
+    Takes,
+    calibrate,
+    calibrate_choice,
+    calibrate_scores,
+    respond,
+    shares,
+    taken,
+)
 from dpsql.catalog.identity import Identity
 from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, Ranked, ReleaseStep, Responses, TableStep
 from dpsql.derive.describe import describe
@@ -151,12 +162,9 @@ class _Compiler:
                 tables.append(self._draft(release, drafts, tables))
             elif isinstance(stands, TableStep):
                 tables.append(stands)
-        selects = tuple(
-            one.choice.local is not None if one.choice else bool(one.rewritten and one.rewritten.gather.selection)
-            for one in drafts
-        )
-        settings = self._accurate(drafts, tables, parts.errors, selects)
-        each = shares(settings.chosen_noise, settings.epsilon, settings.delta, selects)
+        takes = tuple(self._takes(draft) for draft in drafts)
+        settings = self._accurate(drafts, tables, parts.errors, takes)
+        each = shares(settings.chosen_noise, settings.epsilon, settings.delta, takes)
         settings = with_own_loss(settings, [d.study.loss.epsilon if d.study else None for d in drafts])
         steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
@@ -177,6 +185,13 @@ class _Compiler:
             pilot=self._is_pilot and bool(steps),
         )
 
+    def _takes(self, draft: _Draft) -> Takes:
+        if draft.choice is not None:
+            return Takes.EPSILON if draft.choice.local is None else Takes.DELTA
+        if draft.rewritten is None or draft.scored is not None:
+            return Takes.EPSILON
+        return taken(draft.rewritten.gather, relation_of(self.resolved))
+
     # --- accuracy first ----------------------------------------------------------------------------------------------
 
     @property
@@ -188,7 +203,7 @@ class _Compiler:
         drafts: list[_Draft],
         tables: list[TableStep],
         bars: tuple[ErrorBar | None, ...],
-        selects: tuple[bool, ...],
+        takes: tuple[Takes, ...],
     ) -> Settings:
         """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
         if not self.settings.aiming or not drafts:
@@ -200,7 +215,7 @@ class _Compiler:
         relation = relation_of(self.resolved)
 
         def goals_at(epsilon: Fraction) -> list[Goal]:
-            each = shares(self.settings.chosen_noise, epsilon, self.settings.delta, selects)
+            each = shares(self.settings.chosen_noise, epsilon, self.settings.delta, takes)
             found: dict[int, Calibrated] = {}
             for place in {answers[name].step for name, _ in aims.errors}:
                 rewritten = drafts[place].rewritten

@@ -148,6 +148,12 @@ class Compiled:
     def loss(self) -> Loss:
         return total([step.loss for step in self.steps])
 
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of it loses: without any delta where no release needs one, else what was asked for, with delta."""
+        pure = self.loss.epsilon
+        return self.settings.epsilon if pure is None else pure
+
     @cached_property
     def making(self) -> Making:
         return Making(self.post_sql, self.reads, self.tables, self.errors, self.notices)

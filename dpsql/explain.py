@@ -125,11 +125,10 @@ class Explanation(Printed):
 
 
 def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]]) -> Explanation:
-    spends = any(step.loss.rho > 0 for step in compiled.steps)
     impure = any(step.loss.epsilon is None for step in compiled.steps)
     return Explanation(
         releases=tuple(_release(step, engine) for step in compiled.steps),
-        epsilon=compiled.settings.epsilon if spends else Fraction(0),
+        epsilon=compiled.epsilon,
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
@@ -315,7 +314,8 @@ def _loss(explanation: Explanation) -> str:
 
 def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: tuple[str, ...]) -> list[str]:
     """What is there already has its own noise: the figures are those that it would have if it were run now."""
-    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {short_up(release.rho)}", "")
+    pure = "" if not release.epsilon else f", epsilon {short_up(release.epsilon)} without delta"
+    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {short_up(release.rho)}{pure}", "")
     lines = [f"Release {number} (owned rows, aggregated on {release.engine}): {loss}"]
     lines += [f"  from: {text}" for text in source]
     if release.keys:

@@ -198,7 +198,7 @@ def _offer(one: Quoted, asker: Asker, balance: Balance, shut_out: str | None, ch
     return Offer(
         noise=one.compiled.settings.chosen_noise.value,
         chosen=chosen,
-        epsilon=one.compiled.settings.epsilon,
+        epsilon=one.compiled.epsilon,
         rho=one.whole.rho,
         price=one.due,
         expected=one.expected,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.analysis.canon import canonical_plan, canonicalise
 from dpsql.analysis.sensitivity import unit_mass
-from dpsql.calibrate import Share, calibrate_study, shares
+from dpsql.calibrate import Share, Takes, calibrate_study, shares
 from dpsql.catalog.identity import Identity
 from dpsql.compile import relation_of
 from dpsql.compiled import Compiled, ReleaseStep
@@ -101,7 +101,7 @@ def compile_study(rows: Rows, coding: Coding, design: Design) -> Studied:
     tallied = tally(rows.found, own, Policy(settings.rows, settings.groups, Norm.L1))
     axes = tuple(replace(axis, name=name) for axis, name in zip(tallied.axes, rows.names, strict=True))
     ranges = Axes(tuple(axis.lower for axis in axes), tuple(axis.size for axis in axes))
-    (share,) = shares(settings.chosen_noise, settings.epsilon, settings.delta, (False,))
+    (share,) = shares(settings.chosen_noise, settings.epsilon, settings.delta, (Takes.EPSILON,))
     try:
         study = design(axes, ranges, unit_mass(tallied.tally, relation), share)
     except TooSmall:

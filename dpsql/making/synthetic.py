@@ -20,7 +20,6 @@ from dpsql.calibrate import Noise, Share
 from dpsql.compiled import Compiled
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded
 from dpsql.explain import Explanation
-from dpsql.figures import short_up
 from dpsql.ledger.base import Made
 from dpsql.making import options
 from dpsql.making.base import Asked, Making
@@ -146,21 +145,19 @@ class SyntheticTables:
         unknown = _unknown(rows)
 
         def compile_with(settings: Settings) -> Compiled:
-            asking = replace(rows, settings=settings)
-            return _draft(asking, chosen, dict.fromkeys(unknown, _UNKNOWN), guessed=True).studied.compiled
+            listed = dict.fromkeys(unknown, _UNKNOWN)
+            study = _draft(replace(rows, settings=settings), chosen, listed, guessed=True).studied.compiled
+            values = [Values(asked, settings, name, len(unknown)).compiled() for name in unknown]
+            steps = [step for part in (*values, study) for step in part.steps]
+            return replace(study, steps=tuple(steps), settings=settings)
 
-        for name in unknown:
-            Values(asked, chosen.settings, name, len(unknown)).compiled()
         outputs = [(name, str(type_)) for name, type_ in _COLUMNS]
         explained = asked.queries.explained(chosen.settings, compile_with, outputs)
         if not unknown:
             return explained
-        settings = chosen.settings
-        share = short_up(settings.epsilon * VALUES_SHARE)
-        notice = (f"the values of {', '.join(unknown)} are not declared: another statement releases them first, for "
-                  f"epsilon {share} of it; what is shown is the rest")  # fmt: skip
-        notices = (*explained.notices, notice)
-        return replace(explained, epsilon=settings.epsilon, delta=settings.delta, notices=notices)
+        notice = (f"the values of {', '.join(unknown)} are not declared, and are released first; what is shown of the "
+                  f"table is for {len(_UNKNOWN)} values of each")  # fmt: skip
+        return replace(explained, notices=(*explained.notices, notice))
 
     def show(self, made: Made, body: bytes) -> Answer:
         return replace(told(from_bytes(body), read_definition(made), made.name), command="SHOW")

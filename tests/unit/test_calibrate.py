@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.calibrate import SELECTION_SHARE, Calibrated, Noise, shares
+from dpsql.calibrate import SELECTION_SHARE, Calibrated, Noise, Takes, shares
 from dpsql.compile import Compiled, Settings, compile_query
 from dpsql.errors import InvalidParameter
 from dpsql.plan.nodes import Sum
@@ -64,12 +64,12 @@ def test_pure_statements_stay_pure(clinic: Resolved) -> None:
 
 
 def test_delta_is_for_the_conversion_alone_where_nothing_is_selected() -> None:
-    (share,) = shares(Noise.GAUSSIAN, EPSILON, DELTA, (False,))
+    (share,) = shares(Noise.GAUSSIAN, EPSILON, DELTA, (Takes.EPSILON,))
     assert share.rho == rho_from(EPSILON, DELTA) and (share.delta, share.delta_conv) == (0, 0)
 
 
 def test_a_tenth_of_delta_is_shared_by_the_selections() -> None:
-    one, other, third = shares(Noise.GAUSSIAN, EPSILON, DELTA, (True, False, True))
+    one, other, third = shares(Noise.GAUSSIAN, EPSILON, DELTA, (Takes.DELTA, Takes.EPSILON, Takes.DELTA))
     assert one.delta == third.delta == DELTA / 20 and other.delta == 0
     assert one.delta_conv == DELTA * 9 / 20
     assert one.rho == other.rho == rho_from(EPSILON, DELTA * 9 / 10) / 3

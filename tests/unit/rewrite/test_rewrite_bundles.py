@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Noise, calibrate, shares
+from dpsql.calibrate import Noise, Takes, calibrate, shares
 from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum
 from dpsql.plan.recipes import Linear, Mean, Paired, Recipe, Terms, Variance
@@ -175,6 +175,6 @@ def test_only_the_bundles_that_are_named_get_coarser(clinic: Resolved) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(100)])
 def test_coarsening_leaves_a_thousand_steps_to_the_largest_row(epsilon: Fraction, clinic: Resolved) -> None:
     gather = rewritten("SUM(cost), COUNT(*), SUM(paid), CORR(cost, paid), STDDEV(nights)", clinic).gather
-    (share,) = shares(Noise.GAUSSIAN, epsilon, Fraction(1, 10**7), (False,))
+    (share,) = shares(Noise.GAUSSIAN, epsilon, Fraction(1, 10**7), (Takes.EPSILON,))
     for bundle in bundles(calibrate(gather, share, Neighboring(False, 1)).gather):
         assert (bundle.row_linf << 16) >> bundle.shift >= 1 << 10
