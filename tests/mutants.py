@@ -31,6 +31,7 @@ STUDIES = ("tests/unit/test_studying.py",)
 COVERED = ("tests/unit/making/test_synthetic_tables.py", "-k", "together_or or made_again")
 OBJECTS = ("tests/unit/ledger/test_ledger_objects.py", "-k", "sqlite")
 MINIMISER = ("tests/property/test_minimiser.py",)
+SANITISING = ("tests/property/test_sanitising.py", "-k", "declared_bounds")
 IDENTITY = ("tests/property/test_identity.py",)
 RELATIONS = ("tests/property/test_relations.py",)
 BOUNDED = ("tests/property/test_sensitivity.py", "-k", "within_a_unit and bounds")
@@ -522,6 +523,11 @@ MUTANTS = (
            "    channel = scram.Channel(", "    if opening.database not in databases.names:\n"
            "        raise _no_database(opening, databases)\n    channel = scram.Channel(", (*LIFE, "who_there_is")),
     # --- values
+    mutant("a decimal bound has more digits than its type", EXPR,
+           "max(-most, min(most, int(number * 10**scale)))", "int(number * 10**scale)", SANITISING),
+    mutant("a whole bound is longer than any integer", EXPR,
+           "max(-MOST_WHOLE, min(MOST_WHOLE, bound.__ceil__() if lower else bound.__floor__()))",
+           "bound.__ceil__() if lower else bound.__floor__()", SANITISING),
     mutant("the clip of a double is forgotten", EXPR,
            'f"CASE WHEN {steps} BETWEEN {lower} AND {upper} THEN {steps} "',
            'f"CASE WHEN {steps} IS NOT NULL THEN {steps} "'),

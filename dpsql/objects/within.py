@@ -14,6 +14,9 @@ from dpsql.types import Kind, Type
 FINE = 1024
 """Steps of a bin where the column has no grid of its own."""
 
+MOST = 1 << 52
+"""Steps between the bounds, as a draw of 53 bits reaches them all; of wider columns only some values are made."""
+
 
 @dataclass(frozen=True)
 class Within:
@@ -42,6 +45,7 @@ def within_bins(axis: Axis, bounds: tuple[Fraction, Fraction], declared: Fractio
     if bins is None:
         return None
     step = declared or _natural(bins.type) or bins.grid / FINE
+    step *= max(1, ((bounds[1] - bounds[0]) / (step * MOST)).__ceil__())
     borders = [(2 * code + 1) * bins.grid / 2 for code in range(bins.lower, bins.upper)]
     ends = [bounds[0], *borders]
     firsts = [(end / step).__ceil__() for end in ends]

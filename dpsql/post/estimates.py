@@ -7,7 +7,7 @@ Sums are worked out in exact rationals, all else in doubles. Errors come from no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -39,6 +39,8 @@ from dpsql.types import BIGINT, Kind, Type
 
 Values = list[Any]
 Mask = npt.NDArray[np.bool_]
+_DIGITS = Context(prec=60)
+"""More than a DECIMAL has: the usual 28 would round."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,8 @@ def _typed(value: Fraction, type_: Type) -> Any:
     if type_ == BIGINT:
         return max(-(2**63), min(2**63 - 1, round(value)))
     if type_.kind is Kind.DECIMAL:
-        scale = type_.scale or 0
-        return Decimal(round(value * 10**scale)).scaleb(-scale)
+        scale, most = type_.scale or 0, 10 ** (type_.precision or 0) - 1
+        return Decimal(max(-most, min(most, round(value * 10**scale)))).scaleb(-scale, _DIGITS)
     return float(value)
 
 

@@ -56,7 +56,7 @@ def literal(value: Scalar | None, type_: Type) -> str:
         case Kind.INTERVAL if type_.is_span:
             return f"CAST({int(_number(value))} AS {type_name(type_)})"
         case Kind.DECIMAL:
-            return f"CAST({text(_decimal(_number(value), type_.scale or 0))} AS {type_name(type_)})"
+            return f"CAST({text(decimal_text(_number(value), type_.scale or 0))} AS {type_name(type_)})"
         case Kind.REAL | Kind.DOUBLE:
             return double(_number(value))
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
@@ -91,7 +91,8 @@ def _number(value: Scalar) -> Fraction:
     return Fraction(value)
 
 
-def _decimal(number: Fraction, scale: int) -> str:
+def decimal_text(number: Fraction, scale: int) -> str:
+    """All digits and no exponent: DuckDB reads 1000…0e-18 as a whole number first, which may have too many digits."""
     scaled = number * 10**scale
     if scaled.denominator != 1:
         raise ValueError("the number has more digits than its type")

@@ -29,12 +29,16 @@ from dpsql.plan.expr import (
 from dpsql.plan.relations import ScanColumn
 from dpsql.pulse import beat
 from dpsql.schema.domain import Domain
-from dpsql.sql.literals import double, identifier, literal, moment, type_name
+from dpsql.sql.literals import decimal_text, double, identifier, literal, moment, text, type_name
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, Type
 
 FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
 MICROSECONDS = 86_400_000_000
 
+MOST_DIGITS = 38
+"""Of a DECIMAL."""
+MOST_WHOLE = 2**127 - 1
+"""Of a HUGEINT."""
 MOST_TEXT = 200_000
 """Characters of one expression's SQL."""
 
@@ -156,7 +160,8 @@ def _whole(domain: Domain, lower: bool) -> str | None:
     bound = domain.lower if lower else domain.upper
     if bound is None:
         return None
-    return str(bound.__ceil__() if lower else bound.__floor__())
+    # A longer number is of a type of its own, whose casts raise; and no value of the column lies beyond.
+    return str(max(-MOST_WHOLE, min(MOST_WHOLE, bound.__ceil__() if lower else bound.__floor__())))
 
 
 def _case_clip(sql: str, lower: str | None, upper: str | None, finite: str | None) -> str:
@@ -233,9 +238,14 @@ def _decimal_bounds(domain: Domain) -> tuple[str | None, str | None]:
 def _decimal(number: Fraction | None, type_: Type) -> str | None:
     if number is None:
         return None
-    unscaled = number * 10 ** (type_.scale or 0)
-    digits = f"{int(unscaled)}e-{type_.scale or 0}"
-    return f"CAST('{digits}' AS {type_name(Type(Kind.DECIMAL, 38, type_.scale))})"
+    # No value of the column lies beyond what 38 digits hold, so neither need its bounds.
+    scale, most = type_.scale or 0, 10**MOST_DIGITS - 1
+    unscaled = max(-most, min(most, int(number * 10**scale)))
+    return f"CAST({text(decimal_text(Fraction(unscaled, 10**scale), scale))} AS {type_name(_widest(scale))})"
+
+
+def _widest(scale: int) -> Type:
+    return Type(Kind.DECIMAL, MOST_DIGITS, scale)
 
 
 def _clip_time(raw: str, domain: Domain) -> str:

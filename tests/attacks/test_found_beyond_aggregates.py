@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -155,6 +156,53 @@ def test_copies_of_a_row_that_a_join_makes_are_in_one_block(tmp_path: Path) -> N
             moved.append(abs(after - before))
             before = after
     assert 0 < max(moved) <= bundle.l1
+
+
+WIDE = """
+dpsql: 1
+engine: duckdb:///{folder}/wide.duckdb
+ledger: sqlite:///{folder}/wide.ledger
+privacy:
+  unit: coins.id
+  budget: {{epsilon: 100, delta: 1e-5}}
+  query: {{epsilon: 1, delta: 1e-8}}
+  contributions: {{rows: 1, groups: 1}}
+tables:
+  coins:
+    unit: id
+    unique: [id]
+    columns:
+      id: {{type: bigint}}
+      sick: {{type: boolean}}
+      amount: {{type: "decimal(38,18)", bounds: [0, 1000]}}
+      wide: {{type: "decimal(38,10)", bounds: [-1e17, 1e17]}}
+      whole: {{type: bigint, bounds: [-9223372036854775808, 9223372036854775807]}}
+"""
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Iterator[dpsql.Connection]:
+    with duckdb.connect(str(tmp_path / "wide.duckdb")) as connection:
+        connection.execute("CREATE TABLE coins AS SELECT i::BIGINT AS id, i = 1 AS sick, 3::DECIMAL(38,18) AS amount, "
+                           "3::DECIMAL(38,10) AS wide, i::BIGINT AS whole FROM range(5) t(i)")  # fmt: skip
+    (tmp_path / "wide.yaml").write_text(WIDE.format(folder=tmp_path), encoding="utf-8")
+    with dpsql.connect(str(tmp_path / "wide.yaml")) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("who", ["id = 1 AND sick", "id = 2 AND sick", "id = 77"])
+def test_no_row_makes_the_engine_fail_at_a_declared_bound(wide: dpsql.Connection, who: str) -> None:
+    """A bound of 22 digits could not be read as DECIMAL(38,18): the engine failed where a row was compared with it."""
+    assert wide.sql(f"SELECT COUNT(*) FROM coins WHERE {who} AND amount >= 0").scalar() is not None
+
+
+@pytest.mark.parametrize(("column", "bins"), [("whole", 2), ("whole", 16), ("wide", 16), ("amount", 16)])
+def test_a_synthetic_table_of_the_widest_columns_is_made(wide: dpsql.Connection, column: str, bins: int) -> None:
+    """Bins of 2^63 values and more were charged, and then could not be drawn from."""
+    wide.sql(f"CREATE SYNTHETIC TABLE t AS SELECT sick, {column} FROM coins WITH (bins = {bins}, epsilon = 20)")
+    found = wide.sql(f"SELECT MIN({column}), MAX({column}) FROM t").rows
+    lower, upper = {"whole": (-(2**63), 2**63 - 1), "wide": (-(10**17), 10**17), "amount": (0, 1000)}[column]
+    assert all(lower <= value <= upper for row in found for value in row if value is not None)
 
 
 def test_a_schema_that_cannot_be_opened_is_not_called_well(shop: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from itertools import combinations
 
 import duckdb
 import pytest
@@ -11,9 +13,23 @@ from dpsql.engines.owner import sanitised as checked
 from dpsql.plan.relations import ScanColumn
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column
-from dpsql.sql.literals import type_name
+from dpsql.sql.literals import literal, type_name
 from dpsql.sql.render_expr import sanitised as scanned
-from dpsql.types import BIGINT, BOOLEAN, DATE, INTEGER, SMALLINT, TEXT, TIMESTAMP, UUID, Type, decimal
+from dpsql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    HUGEINT,
+    INTEGER,
+    INTEGER_BITS,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    UUID,
+    Kind,
+    Type,
+    decimal,
+)
 
 VALUES = {
     BIGINT: ["0", "-1", "7", "9223372036854775807", "-9223372036854775808", "NULL"],
@@ -49,3 +65,38 @@ def test_rows_that_the_scan_takes_for_one_key_are_one_for_the_owner(type_: Type,
     for _, key, owners in found:
         for _, other, others in found:
             assert key is None or key != other or owners == others
+
+
+def extremes(type_: Type) -> list[Fraction]:
+    """The ends of a type, and what lies beyond them, within them and around 0."""
+    if type_.kind is Kind.DECIMAL:
+        assert type_.precision is not None
+        most, step = Fraction(10**type_.precision - 1, 10 ** (type_.scale or 0)), Fraction(1, 10 ** (type_.scale or 0))
+    else:
+        most, step = Fraction(2 ** (INTEGER_BITS[type_.kind] - 1) - 1), Fraction(1)
+    return [-most * 10, -most - step, -most, -step, Fraction(0), step, most // 2, most, most + step, most * 10]
+
+
+WIDE = [SMALLINT, INTEGER, BIGINT, HUGEINT] + [decimal(p, s) for p in (1, 9, 18, 30, 38) for s in range(p + 1)]
+
+
+@pytest.mark.parametrize("type_", WIDE, ids=str)
+def test_no_declared_bounds_make_a_scan_fail_on_some_rows(type_: Type) -> None:
+    """A bound that the engine cannot read fails on the rows that are compared with it, and tells that there are any."""
+    edges = extremes(type_)
+    inside = [edge for edge in edges if abs(edge) <= edges[-3]]
+    values = [literal(_number(one, type_), type_) for one in inside]
+    rows = " UNION ALL ".join(f"SELECT CAST({value} AS {type_name(type_)})" for value in values)
+    for lower, upper in combinations(edges, 2):
+        domain = Domain(type_, True, lower, upper)
+        column = ScanColumn("k", "k", type_, domain, 9, is_id=False)
+        found = duckdb.execute(f"WITH t(k) AS ({rows}) SELECT k, {scanned(column, 't')} FROM t").fetchall()
+        for raw, clipped in found:
+            near = min(max(Fraction(raw), lower), upper)
+            assert clipped is None or abs(Fraction(clipped) - near) <= Fraction(1, 10 ** (type_.scale or 0))
+            assert clipped is not None or near not in inside
+
+
+def _number(value: Fraction, type_: Type) -> Decimal | int:
+    with localcontext(Context(prec=80)):
+        return Decimal(value.numerator) / value.denominator if type_.kind is Kind.DECIMAL else int(value)

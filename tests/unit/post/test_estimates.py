@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -117,6 +118,11 @@ def test_sums_keep_their_type() -> None:
     one = release(sums.bundle, [[123456]])
     assert estimate(Linear(sums.total, decimal(38, 2)), one, ("c",)).values == [Decimal("1234.56")]
     assert estimate(Linear(sums.total, BIGINT), one, ("c",)).values == [1235]
+    # What noise takes past the type is its end, and no digit of 38 is rounded away.
+    assert estimate(Linear(sums.total, decimal(5, 2)), one, ("c",)).values == [Decimal("999.99")]
+    assert estimate(Linear(sums.total, decimal(38, 34)), one, ("c",)).values == [Decimal("1234.56" + "0" * 32)]
+    wide = replace(one, cells=(np.array([2**62 - 1]),), spec=replace(one.spec, grids=(Fraction(10) ** 12,)))
+    assert estimate(Linear(sums.total, decimal(38, 2)), wide, ("c",)).values == [(2**62 - 1) * Decimal(10) ** 12]
     assert estimate(Linear(sums.total, BIGINT), release(sums.bundle, [[-5]]), ("c",), nonnegative=True).values == [0]
 
 
