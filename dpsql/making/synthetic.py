@@ -116,7 +116,7 @@ class SyntheticTables:
         (release,), (number,) = bought.releases.values(), bought.numbers
         answer = told(release, draft.studied.axes, asked.command.name)
         notices = (*draft.studied.compiled.notices, *_left_out(unknown, found), *_instead(unknown, chosen, draft),
-                   *answer.notices)  # fmt: skip
+                   *_scaled(draft), *answer.notices)  # fmt: skip
         receipts = (*(one for _, answered in found for one in answered.receipts), *bought.receipts)
         loss = total([*(answered.loss for _, answered in found), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
@@ -249,6 +249,14 @@ def _left_out(unknown: tuple[str, ...], found: list[Released]) -> list[str]:
         for name, (values, _) in zip(unknown, found, strict=True)
         if len(values) > MOST_VALUES
     ]
+
+
+def _scaled(draft: Draft) -> list[str]:
+    """Said of the declarations alone: whether any unit has more rows is private."""
+    mass = draft.studied.study.mass
+    if mass.one_row:
+        return []
+    return [f"a unit counts like at most {mass.norm // mass.whole} rows; what that takes away is not in expected_error"]
 
 
 def _instead(unknown: tuple[str, ...], chosen: Chosen, draft: Draft) -> list[str]:

@@ -15,8 +15,11 @@ that round,
 
     sum |g_r - x_r|  <=  sum |g_r - p_r| + h_r - h_s + (sum |m+_s - p_s| + cells_s e) + b (ln Q + 1)    (expected).
 
-(The idea is that of McKenna et al. 2022, AIM.) No marginal is off by more than all weights, twice. Where no round ever
-compared a marginal, nothing is known of it, and there is no figure.
+(The idea is that of McKenna et al. 2022, AIM.) No marginal is off by more than all weights of both tables: those of the
+private one are as many as the noisy total says, and its error. Where no round ever compared a marginal, nothing is
+known of it, and there is no figure.
+
+The private marginal is that of weights: what units with too many rows lose to their norm is in no figure.
 """
 
 from __future__ import annotations
@@ -65,12 +68,13 @@ def figures(
     rounds: Sequence[Round],
     size_of_noise: float,
     scale: float,
+    total_error: float,
 ) -> list[Figure]:
     """One for each marginal of the synthetic table; `size_of_noise` and `scale` are those of the rounds."""
     slack = scale * (math.log(max(1, sum(len(one.estimates) for one in rounds))) + 1.0)
     result = []
     for marginal, found in synthetic.items():
-        most = 2.0 * float(found.sum()) / found.size
+        most = (2.0 * float(found.sum()) + total_error) / found.size
         error = _measured(marginal, found, measured)
         seen = error is not None
         if error is None:

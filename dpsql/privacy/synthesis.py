@@ -247,7 +247,7 @@ class Synthesis:
         columns = tuple(column[order] for column in columns)
         noise = 0.0 if self.pairs is None else mean_size(self.pairs)
         synthetic = {one: self._counted(columns, one, whole) for one in self._told()}
-        found = figures(synthetic, measured, rounds, noise, float(self.choosing or 0))
+        found = figures(synthetic, measured, rounds, noise, float(self.choosing or 0), mean_size(self.total))
         within = [offsets(code, widths, sampler) for code, widths in zip(columns, self.widths, strict=True) if widths]
         parts = [np.zeros(count, np.int64), np.full(count, int(1 / FIGURE_GRID), np.int64), *columns, *within]
         told = self._figures(found, whole)

@@ -276,9 +276,10 @@ def test_more_released_values_than_a_method_takes(quiet: Session, monkeypatch: p
     monkeypatch.setattr("dpsql.making.synthetic.MOST_VALUES", 2)
     monkeypatch.setattr("dpsql.privacy.mwem.MOST_CELLS", 3)
     made = quiet.execute("CREATE SYNTHETIC TABLE o AS SELECT city, kind FROM orders WITH (epsilon = 1000)")
-    _, first, second, _ = made.notices
+    _, first, second, scaled, _ = made.notices
     assert first.startswith('"city" has ') and "the first 2 are used" in first
     assert second.startswith("made by marginals: ")
+    assert scaled.startswith("a unit counts like at most ")
     assert len(quiet.execute("SELECT DISTINCT city FROM o").rows) == 2
 
 

@@ -10,6 +10,7 @@ from support.tallies import Still, tally_of
 
 from dpsql.exact import Exact
 from dpsql.ledger.checker import Unreadable, covers, exceeds, recompute
+from dpsql.privacy.fidelity import figures, mean_size
 from dpsql.privacy.forest import combined_total, edges_of, joining, onto_simplex, pairs_of
 from dpsql.privacy.looks import Looks, Marginal
 from dpsql.privacy.mechanisms import Laplace
@@ -194,8 +195,16 @@ def test_values_within_bins() -> None:
     assert set(within[codes == 2]) == set(range(5))
 
 
+def test_a_total_that_noise_has_taken_away_bounds_no_error() -> None:
+    """4,000 rows, of which noise left one: the table's own weight says nothing of how many there were."""
+    noise = Laplace(F(8000))
+    lost = Measured((0,), np.array([-8000, -3000]), 2 * 8000.0**2)
+    (figure,) = figures({(0,): np.array([1.0, 0.0])}, [(lost, noise)], [], 0.0, 0.0, mean_size(noise))
+    assert figure.error is not None and 2 * figure.error >= 4000
+
+
 @pytest.mark.parametrize("method", Method)
-@pytest.mark.parametrize("epsilon", [F(1, 4), F(2), F(20)], ids=str)
+@pytest.mark.parametrize("epsilon", [F(1, 400), F(1, 4), F(2), F(20)], ids=str)
 def test_expected_errors_bound_those_that_are_found(method: Method, epsilon: F) -> None:
     """On average over runs and marginals; and they say what was measured."""
     rows = correlated()
