@@ -17,12 +17,13 @@ NODE   := $(VENV)/node.stamp
 EDITABLE := --config-settings editable_mode=compat
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-clients test-superset lint types stat verify mutants golden bench clean
+.PHONY: help setup demo test test-slow test-clients test-superset lint types stat verify mutants golden bench clean
 
 help:
 	@echo 'make setup     .venv with dpsql and the tools of development'
 	@echo 'make demo      a small hospital, five queries, what they lose'
-	@echo 'make test      all tests but the slow statistical ones'
+	@echo 'make test      the tests, but for those below'
+	@echo 'make test-slow   servers, terminals, command lines and other tests that take long'
 	@echo 'make test-clients   the tests that need zsh, fish, JDBC, ODBC or the psql of Debian; as root they are installed by apt-get'
 	@echo 'make test-superset   Apache Superset on dpsql serve, in an environment of its own, with a picture; minutes'
 	@echo 'make lint      ruff'
@@ -61,7 +62,10 @@ demo: $(RUN)
 	$(BIN)/dpsql demo
 
 test: $(DEV) $(NODE)
-	$(BIN)/python -m pytest -m 'not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+
+test-slow: $(DEV) $(NODE)
+	$(BIN)/python -m pytest -m 'slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # `from support.shop i
 
 from support.ledgers import Shelf
 from support.postgres import Server, running
+from support.slow import SLOW
 
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import PublicFacts, Resolved
@@ -20,6 +21,14 @@ SCHEMAS = Path(__file__).parent / "golden"
 
 PUBLIC = {"Wards": PublicFacts(3, {"ward": ("cardiology", "maternity", "surgery"), "floor": (1, 2, None)})}
 """What registering would have found in the public tables."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 @cache
