@@ -16,7 +16,7 @@ from support.shop import SCHEMA, Silence, open_shop
 import dpsql
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.dbapi.connection import Connection
-from dpsql.dbapi.interactive import require_here
+from dpsql.dbapi.interactive import AboveThreshold
 from dpsql.errors import (
     AccountSuspended,
     BudgetExceeded,
@@ -25,12 +25,12 @@ from dpsql.errors import (
     IntegrityError,
     InterfaceError,
     InvalidParameter,
-    NotSupportedError,
     OperationalError,
     QueryCanceled,
     StaleData,
     Unsupported,
 )
+from dpsql.interactive.interaction import Interaction
 from dpsql.ledger.audit import audit
 from dpsql.session import Session
 
@@ -56,6 +56,12 @@ def dataset_of(connection: Connection) -> Dataset:
     session = connection._session
     assert isinstance(session, Session)
     return session.dataset
+
+
+def held_by(connection: Connection, asked: AboveThreshold) -> Interaction:
+    session = connection._session
+    assert isinstance(session, Session)
+    return session._held.mechanisms.of(asked._name.strip('"'))
 
 
 # --- threshold queries -----------------------------------------------------------------------------------------------
@@ -244,7 +250,7 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     """Who goes on with the same noise finds the question's number taken."""
     asked = shop.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
-    state = asked._state
+    state = held_by(shop, asked)
     assert state._claim is not None and state._watch is not None
     dataset_of(shop).ledger.tell(state._claim.release, state._watch.asked + 1, b"{}")  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
@@ -328,13 +334,6 @@ def test_it_is_one_accounts(tmp_path: Path) -> None:
         with pytest.raises(dpsql.Error, match="another account's"):
             asked.ask(COUNT)
         assert connection.budget().charges == 0
-
-
-def test_a_server_says_that_it_cannot() -> None:
-    elsewhere: Any = object()
-    with pytest.raises(NotSupportedError, match="not answered by a server yet") as caught:
-        require_here(elsewhere)
-    assert caught.value.detail == "Nothing was charged."
 
 
 # --- the holdout -----------------------------------------------------------------------------------------------------
