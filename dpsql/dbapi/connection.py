@@ -17,7 +17,7 @@ from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.asking import Asking
 from dpsql.dbapi.cursor import Cursor, check_statement
-from dpsql.dbapi.interactive import AboveThreshold, Holdout, Names, Statement, Train
+from dpsql.dbapi.interactive import AboveThreshold, Holdout, Names, Statement, Train, forecast_of
 from dpsql.dbapi.models import Model, read_model
 from dpsql.errors import InterfaceError, NotSupportedError
 from dpsql.quoting import quoted
@@ -29,6 +29,7 @@ from dpsql.session import Answer as Given
 from dpsql.session import (
     Balance,
     Explanation,
+    Forecast,
     NamedFunction,
     NamedSetting,
     NamedTable,
@@ -243,6 +244,10 @@ class Connection:
         """
         return Holdout(self, train, holdout, n=n, threshold=threshold, sigma=sigma, epsilon=epsilon, budget=budget,
                        sensitivity=sensitivity)  # fmt: skip
+
+    def _forecast_of(self, sql: str) -> Forecast | None:
+        """Of an ASK, before a person agrees to it; None where it is another statement."""
+        return forecast_of(self, sql)
 
     def budget(self) -> Balance:
         """What this analyst has lost and has left."""

@@ -21,7 +21,7 @@ from dpsql.errors import Error, InterfaceError, InvalidParameter, OperationalErr
 from dpsql.figures import NOTHING, Charge
 from dpsql.plain import from_plain
 from dpsql.quoting import quoted
-from dpsql.session import Forecast, Number, Parameter, Receipt, Reply, Told, exact, literals
+from dpsql.session import AskCommand, Forecast, Number, Parameter, Receipt, Reply, Told, exact, literals, read_command
 from dpsql.span import Span
 
 if TYPE_CHECKING:
@@ -292,6 +292,14 @@ def _figure(name: str, value: float) -> str:
 
 def _moved(forecast: Forecast) -> Fraction:
     return forecast.sensitivity or Fraction(0)
+
+
+def forecast_of(connection: Connection, sql: str) -> Forecast | None:
+    """Of an ASK: what it would be charged, and how good it would be; free. None where it is another statement."""
+    if not isinstance(read_command(sql), AskCommand):
+        return None
+    ((cell,),) = connection.cursor().execute(f"EXPLAIN (FORMAT JSON) {sql}", free=True).fetchall()
+    return from_plain(Forecast, json.loads(cell))
 
 
 @contextmanager

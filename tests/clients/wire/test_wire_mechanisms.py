@@ -177,9 +177,9 @@ def test_a_holdout_as_on_a_schema(remote: dpsql.Connection) -> None:
     public = remote.holdout(train, "SELECT SUM({q}) FROM patients;", n=300, threshold=0.1, epsilon=100)
     assert public.ask(INSURED).overfit
     with pytest.raises(dpsql.OperationalError, match="only what is free"):
-        remote.holdout("SELECT AVG({q}) FROM patients", "SELECT SUM({q}) FROM patients", n=300, threshold=0.1, epsilon=1).ask(
-            "CASE WHEN born < DATE '1950-01-01' THEN 1 ELSE 0 END"
-        )
+        train = "SELECT AVG({q}) FROM patients"
+        private = remote.holdout(train, "SELECT SUM({q}) FROM patients", n=300, threshold=0.1, epsilon=1)
+        private.ask("CASE WHEN born < DATE '1950-01-01' THEN 1 ELSE 0 END")
 
 
 def test_objects_that_are_gone_take_no_room(remote: dpsql.Connection) -> None:
