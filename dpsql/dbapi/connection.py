@@ -27,6 +27,7 @@ from dpsql.remote.open import open_link
 from dpsql.remote.session import RemoteSession
 from dpsql.session import Answer as Given
 from dpsql.session import (
+    AskCommand,
     Balance,
     Explanation,
     Forecast,
@@ -37,6 +38,7 @@ from dpsql.session import (
     Parameter,
     Session,
     Ticket,
+    read_command,
 )
 
 
@@ -199,6 +201,8 @@ class Connection:
     ) -> Explanation:
         """What the statement would be charged and how good it would be; free. `print` it, or read its fields."""
         check_statement(sql, parameters)
+        if isinstance(read_command(sql, parameters), AskCommand):
+            raise NotSupportedError("explain tells of queries", hint='sql("EXPLAIN ASK …") tells of a mechanism.')
         given = read_settings(settings or {})
         with self._lock:
             return self._open_session().explain(sql, parameters, settings=given)

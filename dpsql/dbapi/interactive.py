@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
@@ -88,9 +88,10 @@ class Mechanism:
         except Error:
             self._look()
             raise
-        self._transcript += [*reply.before, reply.told]
+        told = replace(reply.told, question=sql)  # all of it, which a server does not keep
+        self._transcript += [*reply.before, told]
         self._left = reply.left
-        return reply.told
+        return told
 
     def _forecast(
         self, sql: str | None, parameters: Sequence[Parameter], questions: int, confidence: float

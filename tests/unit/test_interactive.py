@@ -85,6 +85,8 @@ def test_it_is_charged_once_with_the_first_question(shop: Connection) -> None:
     assert asked.loss.pure_epsilon == Fraction(1, 2) and asked.loss.rho == 2 * Fraction(1, 4) ** 2 / 2
     assert shop.budget().charges == 1 and asked.receipt is not None
     assert [told.above for told in asked.transcript] == [False] * 3 and asked.left == 2
+    long = f"{COUNT} WHERE {' OR '.join(f'age = {age}' for age in range(300))};"
+    assert not asked.ask(long) and asked.transcript[-1].question == long
 
 
 def test_it_ends_with_its_last_answer_above(shop: Connection) -> None:
@@ -166,6 +168,14 @@ def test_explaining_is_free_and_tells_loss_and_error(shop: Connection) -> None:
     assert asked.explain("SELECT SUM(age) FROM people").sensitivity == 120  # nothing is fixed yet
     asked.ask(COUNT)
     assert asked.explain("SELECT SUM(age) FROM people").sensitivity == 1
+
+
+def test_explain_of_a_connection_is_for_queries(shop: Connection) -> None:
+    shop.sql("DECLARE busy THRESHOLD 100")
+    with pytest.raises(dpsql.NotSupportedError, match="explain tells of queries"):
+        shop.explain(f"ASK busy {COUNT}")
+    with pytest.raises(Unsupported, match="a query is expected here"):
+        shop.sql(f"ASK busy ASK busy {COUNT}")
 
 
 @pytest.mark.parametrize(

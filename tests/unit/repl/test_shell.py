@@ -377,7 +377,7 @@ def test_the_first_question_of_a_mechanism_is_agreed_to(typed, person):
     told = typed(ask)
     assert "above" in told and "left" in told and "charged" in told
     assert "false" in typed(ask).lower() and len(person.questions) == 2  # the second question is paid for
-    assert "paid for up front: epsilon 0.25" in typed("EXPLAIN " + ask)
+    assert "paid for up front: epsilon 0.25" in typed("EXPLAIN " + ask) and "paid for" in typed("\\explain " + ask)
     assert "epsilon 0.25" in typed("SHOW THRESHOLDS;") and "CLOSE THRESHOLD" in typed("CLOSE busy;")
 
 
