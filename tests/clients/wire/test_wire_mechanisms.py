@@ -1,19 +1,24 @@
 """Threshold queries and the holdout through a server: by psql, by psycopg, and by dpsql's own client as on a schema.
 
-What is asked loses so much (epsilon 100) that the noise decides nothing.
+What is asked loses so much (epsilon 100) that the noise decides nothing. The servers are of this file alone: others
+have their own use for the budget.
 """
 
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import psycopg
 import pytest
-from support.wire.ground import Place
+from support.served import serving
+from support.wire.ground import PASSWORD, Place, fill_duckdb
 
 import dpsql
 
@@ -21,6 +26,28 @@ BUSY = "DECLARE busy THRESHOLD 250 WITH (epsilon = 100, answers = 3)"
 HOLDOUT = "DECLARE h HOLDOUT WITH (n = 300, threshold = 0.1, epsilon = 100, budget = 3)"
 COUNT = "SELECT COUNT(*) FROM visits WHERE ward = 'surgery'"  # 300 of 900
 INSURED = "CASE WHEN insured THEN 1 ELSE 0 END"  # 100 of 300
+
+
+@contextmanager
+def server(folder: Path, more: str = "") -> Iterator[Place]:
+    schema = fill_duckdb(folder)
+    schema.write_text(schema.read_text() + more)
+    with serving(schema, passwords={"ana": PASSWORD, "bo": PASSWORD}) as running:
+        yield Place(running.host, running.port, private=True)
+        assert "Traceback" not in running.log()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with server(tmp_path_factory.mktemp("mechanisms")) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A run is seen to end after a second, and can be left before."""
+    with server(tmp_path_factory.mktemp("slow"), "\nlimits: {min_latency: 1}\n") as place:
+        yield place
 
 
 @pytest.fixture
@@ -186,3 +213,42 @@ def test_objects_that_are_gone_take_no_room(remote: dpsql.Connection) -> None:
     for _ in range(105):  # more than a connection holds
         remote.above_threshold(1, epsilon=1)
     assert len(remote.sql("SHOW THRESHOLDS").rows) <= 2
+
+
+# --- questions that were left ----------------------------------------------------------------------------------------
+
+
+def test_a_canceled_question_is_judged_once(slow: Place) -> None:
+    told: list[str] = []
+    with psycopg.connect(slow.url(), autocommit=True) as connection:
+        connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+        connection.execute(BUSY)
+        for _ in range(2):
+            timer = threading.Timer(0.2, connection.cancel)
+            timer.start()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                connection.execute(f"ASK busy {COUNT}")
+            timer.join()
+        assert connection.execute(f"ASK busy {COUNT}").fetchall() == [(True, 2)]
+        assert connection.execute("SHOW THRESHOLDS").fetchall() == [("busy", 1, 2, "epsilon 100", None)]
+        connection.execute("SET statement_timeout = 200")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(f"ASK busy {COUNT} AND nights > 6")
+        connection.execute("SET statement_timeout = 0")
+        assert connection.execute(f"ASK busy {COUNT}").fetchall() == [(True, 1)]
+        assert "the question that was left before was answered: below" in told
+        assert connection.execute("SHOW THRESHOLDS").fetchall()[0][1] == 3
+
+
+def test_a_client_knows_what_it_left(slow: Place) -> None:
+    with dpsql.connect(slow.url("dpsql", sslmode="disable")) as remote:
+        asked = remote.above_threshold(250, epsilon=100, answers=3)
+        timer = threading.Timer(0.2, remote.cancel)
+        timer.start()
+        with pytest.raises(dpsql.OperationalError, match="due to user request") as caught:
+            asked.ask(COUNT)
+        timer.join()
+        assert caught.value.charge.pure_epsilon == asked.loss.pure_epsilon and asked.transcript == ()
+        assert not asked.ask(f"{COUNT} AND nights > 7") and asked.left == 2
+        first, second = asked.transcript
+        assert (first.question, first.above, second.above) == (COUNT, True, False) and asked.receipt is not None
