@@ -1,7 +1,8 @@
-"""What a connection holds by name, as in PostgreSQL: prepared statements, and cursors over answers that are there.
+"""What a connection holds by name: prepared statements and cursors as in PostgreSQL, and mechanisms under way.
 
 A prepared statement is text: what it asks is compiled again with the values, which may narrow bounds. A cursor's query
-is asked and charged where it is declared; fetching only goes through its rows.
+is asked and charged where it is declared; fetching only goes through its rows. Cursors and mechanisms have their names
+in common.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Protocol, assert_never
 
 from dpsql.answer import Answer, done
 from dpsql.errors import LimitExceeded, OperationalError, ProgrammingError, Unsupported, part_of
+from dpsql.interactive.named import Mechanisms
+from dpsql.queries import Queries
+from dpsql.sql.asked_commands import AskCommand, DeclareMechanismCommand, ShowMechanismsCommand
 from dpsql.sql.copy_command import CopyCommand
 from dpsql.sql.held_commands import (
     CloseCommand,
@@ -55,6 +59,8 @@ class Desk(Protocol):
 
     @property
     def in_transaction(self) -> bool: ...
+    @property
+    def queries(self) -> Queries: ...
     def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer: ...
     def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Known: ...
 
@@ -65,6 +71,7 @@ class Held:
     def __init__(self) -> None:
         self._prepared: dict[str, PrepareCommand] = {}
         self._cursors: dict[str, _Cursor] = {}
+        self.mechanisms = Mechanisms()
 
     def carry_out(self, command: HeldCommand, sql: str, parameters: Sequence[Parameter], desk: Desk) -> Answer:
         match command:
@@ -89,6 +96,13 @@ class Held:
                 return self.fetch(command)
             case CloseCommand(name):
                 return done(self.close(name))
+            case DeclareMechanismCommand(name=name):
+                self._check_free(name)
+                return self.mechanisms.declare(desk.queries, command)
+            case AskCommand():
+                return self.mechanisms.ask(desk.queries, command, sql, parameters, desk.ask)
+            case ShowMechanismsCommand(kind):
+                return self.mechanisms.listed(desk.queries, kind)
             case CopyCommand():
                 hint = "Ask the query itself, and fetch its rows."
                 raise Unsupported("COPY is for connections to a server", hint=hint)
@@ -132,10 +146,15 @@ class Held:
                 hint="BEGIN first, or DECLARE … CURSOR WITH HOLD FOR …",
                 sqlstate="25P01",
             )
-        if name in self._cursors:
-            raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
+        self._check_free(name)
+        if name in self.mechanisms:
+            raise ProgrammingError(f'"{name}" is a threshold or a holdout already', sqlstate="42P03")
         if len(self._cursors) >= MOST:
             raise LimitExceeded(f"there are {MOST} cursors already", hint="CLOSE ALL closes them.")
+
+    def _check_free(self, name: str) -> None:
+        if name in self._cursors:
+            raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
 
     def _declare(self, name: str, answer: Answer, hold: bool) -> None:
         if sum(len(cursor.answer.rows) for cursor in self._cursors.values()) + len(answer.rows) > MOST_ROWS:
@@ -160,18 +179,27 @@ class Held:
     def close(self, name: str | None) -> str:
         if name is None:
             self._cursors.clear()
+            self.mechanisms.close_all()
             return "CLOSE CURSOR ALL"
+        if name in self.mechanisms:
+            return self.mechanisms.close(name)
         self._cursor(name)
         del self._cursors[name]
         return "CLOSE CURSOR"
 
+    def change_role(self) -> None:
+        """A cursor's rows are of who has paid for them, and so is a mechanism: its name tells why it has ended."""
+        self._cursors.clear()
+        self.mechanisms.end("the role of its connection has changed")
+
     def end_transaction(self) -> None:
-        """Cursors end with it, but for those that hold."""
+        """Cursors end with it, but for those that hold. A mechanism's charge and answers are not undone, nor is it."""
         self._cursors = {name: one for name, one in self._cursors.items() if one.hold}
 
     def forget(self) -> None:
         self._prepared.clear()
         self._cursors.clear()
+        self.mechanisms.close_all()
 
     def _cursor(self, name: str) -> _Cursor:
         if name not in self._cursors:

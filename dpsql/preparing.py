@@ -13,6 +13,7 @@ from dpsql.held import Held
 from dpsql.making.commands import maker_of
 from dpsql.post.sandbox import OutputColumn
 from dpsql.schema.model import Schema
+from dpsql.sql.asked_commands import AskCommand, ShowMechanismsCommand
 from dpsql.sql.commands import (
     Command,
     DescribeCommand,
@@ -27,7 +28,7 @@ from dpsql.sql.made_commands import CreateCommand, ShowMadeCommand
 from dpsql.sql.parameters import Parameter, count_placeholders
 from dpsql.sql.parse import tokenize
 from dpsql.sql.placeholders import placeholders
-from dpsql.types import TEXT, Type
+from dpsql.types import DOUBLE, TEXT, Type
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
             return _query(desk, schema, sql, types)
         case ExplainCommand(inner) if isinstance(_command(inner), CreateCommand):
             return Prepared(_texts(inner), desk.told(_shape_of(command)).columns, _word(sql))
+        case ExplainCommand(inner) if isinstance(asked := _command(inner), AskCommand):
+            with part_of(sql, command.offset):
+                found = _asked(desk, schema, held, asked, inner, types)
+            return Prepared(found.parameters, desk.told(_shape_of(command)).columns, _word(sql), found.arrays)
+        case AskCommand():
+            return _asked(desk, schema, held, command, sql, types)
         case CreateCommand(kind):
             return Prepared(_texts(sql), maker_of(kind).columns, _word(sql))
         case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
@@ -72,7 +79,7 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
             return Prepared((), desk.describe(held.prepared(name).sql, arguments), "EXECUTE")
         case FetchCommand(name, move=move):
             return Prepared((), () if move else held.cursor(name).columns, "FETCH")
-        case ShowCommand() | DescribeCommand() | ShowMadeCommand():
+        case ShowCommand() | DescribeCommand() | ShowMadeCommand() | ShowMechanismsCommand():
             return Prepared(_texts(sql), desk.told(command).columns, _word(sql))
         case _:
             return Prepared(_texts(sql), (), _word(sql))
@@ -96,6 +103,24 @@ def _shape_of(command: ExplainCommand | DescribeQueryCommand) -> Command:
     if isinstance(command, ExplainCommand):
         return ExplainCommand("SELECT 1", 0, command.json)
     return DescribeQueryCommand("SELECT 1", 0)
+
+
+def _asked(
+    desk: Desk, schema: Schema, held: Held, command: AskCommand, sql: str, types: Sequence[Type | None]
+) -> Prepared:
+    """Each of its statements has parameters of its own; a number that is one may be given as any."""
+    kinds, arrays, against = dict[int, Type](), set[int](), command.against
+    columns = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in held.mechanisms.columns(command))
+    for part in (command.question, None if against is None else against.query):
+        if part is not None:
+            with part_of(sql, part.offset):
+                found = _query(desk, schema, part.sql, part.own([*types, *[None] * (max(part.places, default=0) + 1)]))
+            kinds |= dict(zip(part.places, found.parameters, strict=True))
+            arrays |= {part.places[place] for place in found.arrays}
+    if against is not None and against.place is not None:
+        kinds.setdefault(against.place, DOUBLE)
+    count = count_placeholders(tokenize(sql))
+    return Prepared(tuple(kinds.get(place, TEXT) for place in range(count)), columns, _word(sql), frozenset(arrays))
 
 
 def _query(desk: Desk, schema: Schema, sql: str, types: Sequence[Type | None]) -> Prepared:

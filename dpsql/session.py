@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
 
 from dpsql.about import VERSION
 from dpsql.answer import (
@@ -35,9 +34,7 @@ from dpsql.explain import Explanation
 from dpsql.figures import CellError, Charge
 from dpsql.held import Held
 from dpsql.interactive.decimals import Number, exact
-from dpsql.interactive.forecast import Forecast, Told
-from dpsql.interactive.interaction import Interaction
-from dpsql.interactive.mechanisms import watch_holdout, watch_threshold
+from dpsql.interactive.forecast import Forecast, Reply, Told
 from dpsql.ledger.base import Account, Balance, Receipt
 from dpsql.making.commands import carry_out, compiled_create, explain_create
 from dpsql.objects.own import Belongings
@@ -51,6 +48,7 @@ from dpsql.queries import Memory, Queries
 from dpsql.roles import Role, Roles, check_settings
 from dpsql.schema.model import Schema
 from dpsql.settings import SessionSettings, Settings
+from dpsql.sql.asked_commands import AskCommand
 from dpsql.sql.commands import (
     Command,
     DescribeCommand,
@@ -77,14 +75,11 @@ from dpsql.types import Type
 from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
 
 __all__ = [
-    "Answer", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation", "Forecast",
-    "Interaction", "Loss", "Memory", "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "Number",
-    "OutputColumn", "Parameter", "Prepared", "Queries", "Receipt", "Session", "Ticket", "Told", "check_marks",
-    "check_settings", "exact", "literals", "read_command", "run_apart", "split_statements", "watch_holdout",
-    "watch_threshold",
+    "Answer", "AskCommand", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation",
+    "Forecast", "Loss", "Memory", "NamedColumn", "NamedFunction", "NamedSetting", "NamedTable", "Number",
+    "OutputColumn", "Parameter", "Prepared", "Receipt", "Reply", "Session", "Ticket", "Told", "check_marks",
+    "check_settings", "exact", "literals", "read_command", "run_apart", "split_statements",
 ]  # fmt: skip
-
-T = TypeVar("T")
 
 TIMEOUT = 60.0
 """Seconds that post-processing may take."""
@@ -122,7 +117,7 @@ class Session:
         return self._role.account
 
     @property
-    def _queries(self) -> Queries:
+    def queries(self) -> Queries:
         return Queries(self.dataset, self._role, self._buyer, self.settings, self._who, self.memory, self.clock,
                        self.timeout, lambda: self._shown, self._own)  # fmt: skip
 
@@ -149,8 +144,8 @@ class Session:
         come; with one that is `free`, what would be charged is refused before that.
         """
         self._buyer = self._new_buyer(ticket or Ticket())
-        if self._holder != self._state.now.role:  # a cursor's rows are of who has paid for them
-            self._held.close(None)
+        if self._holder != self._state.now.role:
+            self._held.change_role()
             self._holder = self._state.now.role
         try:
             bound = literals(parameters)
@@ -171,17 +166,6 @@ class Session:
                 error.statement = sql
             raise
 
-    def interact(self, work: Callable[[Queries], T], ticket: Ticket | None = None) -> T:
-        """What an interactive mechanism does, which is no statement but ends as one: by a cancel, or its time."""
-        self._buyer = self._new_buyer(ticket or Ticket())
-        try:
-            with self._set(None, self._buyer.ticket):
-                self._begin()
-                return work(self._queries)
-        except Error as error:
-            error.charge = self.charged
-            raise
-
     def _end_what_ends(self, command: Settling) -> None:
         if isinstance(command, DiscardCommand):
             self._held.forget()
@@ -190,7 +174,7 @@ class Session:
 
     def _configure(self, sql: str, parameters: Sequence[Parameter]) -> None:
         """set_config() in a query is SET."""
-        query = self._queries.about_catalog(sql, parameters)
+        query = self.queries.about_catalog(sql, parameters)
         for name, value, local in () if query is None else query.sets:
             self._state = self._state.set(name, value, local)
 
@@ -230,7 +214,7 @@ class Session:
     def _asked_by(self, command: Command | None, sql: str, parameters: Sequence[Parameter]) -> Answer:
         match command:
             case None:
-                return self._queries.ask(sql, parameters)
+                return self.queries.ask(sql, parameters)
             case SetCommand() | ResetCommand() | DiscardCommand() | NothingCommand():
                 raise InternalError("a command that changes settings asks nothing")
             case TransactionCommand() | ModesCommand():
@@ -243,7 +227,7 @@ class Session:
                 return show_answer(name, self._own.schema.schema, self._account.name, self._state.now, self.budget)
             case ExplainCommand(inner, offset, as_json):
                 with part_of(sql, offset):
-                    explained = self.explain(inner, parameters)
+                    explained = self._explained(command, parameters)
                 if as_json:
                     return json_answer("QUERY PLAN", explained, "EXPLAIN")
                 return text_answer("QUERY PLAN", str(explained).splitlines())
@@ -254,18 +238,24 @@ class Session:
                     columns = self.describe(inner, parameters)
                 return catalog_answer(shows.outputs([(c.name, type_text(c)) for c in columns]), "DESCRIBE")
             case CreateCommand() | DropCommand() | ShowMadeCommand():
-                return carry_out(self._queries, command, sql, parameters)
+                return carry_out(self.queries, command, sql, parameters)
             case _:
                 return self._held.carry_out(command, sql, parameters, self)
+
+    def _explained(self, command: ExplainCommand, parameters: Sequence[Parameter]) -> Explanation | Forecast:
+        inner = read_command(command.sql, parameters)
+        if not isinstance(inner, AskCommand):
+            return self.explain(command.sql, parameters)
+        return self._held.mechanisms.forecast(self.queries, inner, command.sql, parameters, dict(command.given))
 
     def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
         """A query that another statement holds."""
         if read_command(sql, parameters) is not None:
             raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
-        catalog = self._queries.about_catalog(sql, parameters)
+        catalog = self.queries.about_catalog(sql, parameters)
         if catalog is not None and catalog.sets:  # it would be said to be set, and would not be
             raise Unsupported("set_config() stands in a statement of its own", hint="SELECT set_config(…), or SET ….")
-        return self._queries.ask(sql, literals(parameters))
+        return self.queries.ask(sql, literals(parameters))
 
     def told(self, command: Command) -> Answer:
         """What a command tells that asks for no rows."""
@@ -347,18 +337,18 @@ class Session:
         with self._set(settings, ticket):
             command = read_command(sql, parameters)
             if isinstance(command, CreateCommand):
-                return explain_create(self._queries, command, sql, literals(parameters))
-            return self._queries.explain(sql, literals(parameters))
+                return explain_create(self.queries, command, sql, literals(parameters))
+            return self.queries.explain(sql, literals(parameters))
 
     def describe(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> tuple[OutputColumn, ...]:
         """The output columns of a query, for free; with `settings`, if only none, it ends as a statement would."""
         if settings is None:
-            return self._queries.describe(sql, parameters)
+            return self.queries.describe(sql, parameters)
         ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
         with self._set(settings, ticket):
-            return self._queries.describe(sql, parameters)
+            return self.queries.describe(sql, parameters)
 
     def compiled(
         self,
@@ -370,8 +360,8 @@ class Session:
         """The statement as it would run. Free."""
         command = read_command(sql, parameters)
         if isinstance(command, CreateCommand):
-            return compiled_create(self._queries, command, sql, literals(parameters))
-        return self._queries.compiled(sql, parameters, now, settings=settings)
+            return compiled_create(self.queries, command, sql, literals(parameters))
+        return self.queries.compiled(sql, parameters, now, settings=settings)
 
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named: what the schema declares, and what the account has made. Free."""

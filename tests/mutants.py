@@ -162,6 +162,7 @@ BLOCK_SQL = "sql/render_blocks.py"
 THRESHOLD, QUESTIONS = ("tests/property/test_threshold.py",), ("tests/unit/privacy/test_privacy_threshold.py",)
 TOLD = ("tests/unit/ledger/test_ledger_transcripts.py", "-k", "sqlite")
 INTERACTIVE = ("tests/unit/test_interactive.py", "-k")
+NAMED = ("tests/unit/interactive/test_interactive_named.py", "-k")
 
 MUTANTS = (
     mutant("a minimiser that floats do not certify is used", "privacy/minimiser.py",
@@ -238,6 +239,33 @@ MUTANTS = (
            (*INTERACTIVE, "one_number")),
     mutant("sparse: an answer that was not stored is asked again", "interactive/interaction.py",
            "self._watch.asked >= number:", "False:", (*INTERACTIVE, "could_not_be_stored")),
+    mutant("mechanisms: another account asks", "interactive/interaction.py",
+           "if queries.role.account != self.account:", "if False:", (*NAMED, "change_of_the_role")),
+    mutant("mechanisms: a change of the role ends none", "held.py",
+           'self.mechanisms.end("the role of its connection has changed")', "pass", (*NAMED, "change_of_the_role")),
+    mutant("mechanisms: CLOSE ALL leaves them", "held.py",
+           '            self.mechanisms.close_all()\n            return "CLOSE CURSOR ALL"',
+           '            return "CLOSE CURSOR ALL"', (*NAMED, "closing_ends")),
+    mutant("mechanisms: a question that was left is judged again", "interactive/interaction.py",
+           "if found is not None and found[0] == asked:", "if False:", (*NAMED, "left_is_judged_once")),
+    mutant("mechanisms: an answer that nobody got is judged again", "interactive/interaction.py",
+           "self._last[0] == asked and self._last[2].canceled:", "False:", (*NAMED, "delivery_was_canceled")),
+    mutant("mechanisms: a question is the same whatever it is held against", "interactive/interaction.py",
+           "repr((statement, beside))", "repr(statement)", (*NAMED, "another_mean")),
+    mutant("mechanisms: what a holdout is held against is bought", "interactive/named.py",
+           "before, ticket.free = ticket.free, True", "before = ticket.free", (*NAMED, "where_that_is_free")),
+    mutant("mechanisms: a connection holds any number", "interactive/named.py",
+           "        if len(self._held) >= MOST:\n            raise", "        if False:\n            raise",
+           (*NAMED, "number_is_bounded")),
+    mutant("mechanisms: what was left is kept without end", "interactive/interaction.py",
+           "deque(maxlen=MOST_UNTOLD)", "deque()", (*NAMED, "memory")),
+    mutant("mechanisms: EXPLAIN pays", "interactive/interaction.py",
+           "        loss = spec.loss\n        return Forecast(",
+           "        loss = spec.loss\n        self._pay(queries, spec)\n        return Forecast(",
+           (*NAMED, "explaining_and_preparing")),
+    mutant("mechanisms: each question is a mechanism of its own", "interactive/interaction.py",
+           "            if self._claim is not None:\n                queries.buyer.require_allowed()",
+           "            if False:\n                queries.buyer.require_allowed()", (*NAMED, "pays_for_all")),
     mutant("a tally's rows are not weighed", "rewrite/tally.py",
            "summed = weigh_units(kept, (), (CountBundle(CELL, None),), replace(policy, norm=Norm.L1))",
            "summed = Sum(kept, (), (CountBundle(CELL, None),))", TALLIES),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from dpsql import errors
 from dpsql.dataset import open_dataset
@@ -17,7 +17,7 @@ from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.asking import Asking
 from dpsql.dbapi.cursor import Cursor, check_statement
-from dpsql.dbapi.interactive import AboveThreshold, Holdout, Statement, Train, require_here
+from dpsql.dbapi.interactive import AboveThreshold, Holdout, Names, Statement, Train, forecast_of
 from dpsql.dbapi.models import Model, read_model
 from dpsql.errors import InterfaceError, NotSupportedError
 from dpsql.quoting import quoted
@@ -27,19 +27,19 @@ from dpsql.remote.open import open_link
 from dpsql.remote.session import RemoteSession
 from dpsql.session import Answer as Given
 from dpsql.session import (
+    AskCommand,
     Balance,
     Explanation,
+    Forecast,
     NamedFunction,
     NamedSetting,
     NamedTable,
     Number,
     Parameter,
-    Queries,
     Session,
     Ticket,
+    read_command,
 )
-
-T = TypeVar("T")
 
 
 def connect(
@@ -107,6 +107,7 @@ class Connection:
         self._lock = threading.Lock()
         self._running: Ticket | None = None
         self._waiting: set[Ticket] = set()  # of statements whose turn has yet to come
+        self._names = Names()
         # Not __del__: a finalizer runs once, and also at the end of the process.
         self._closing = weakref.finalize(self, session.close)
 
@@ -200,6 +201,8 @@ class Connection:
     ) -> Explanation:
         """What the statement would be charged and how good it would be; free. `print` it, or read its fields."""
         check_statement(sql, parameters)
+        if isinstance(read_command(sql, parameters), AskCommand):
+            raise NotSupportedError("explain tells of queries", hint='sql("EXPLAIN ASK …") tells of a mechanism.')
         given = read_settings(settings or {})
         with self._lock:
             return self._open_session().explain(sql, parameters, settings=given)
@@ -246,6 +249,10 @@ class Connection:
         return Holdout(self, train, holdout, n=n, threshold=threshold, sigma=sigma, epsilon=epsilon, budget=budget,
                        sensitivity=sensitivity)  # fmt: skip
 
+    def _forecast_of(self, sql: str) -> Forecast | None:
+        """Of an ASK, before a person agrees to it; None where it is another statement."""
+        return forecast_of(self, sql)
+
     def budget(self) -> Balance:
         """What this analyst has lost and has left."""
         with self._lock:
@@ -287,11 +294,6 @@ class Connection:
                 return session.execute(sql, parameters, settings=settings, ticket=ticket)
             finally:  # Ctrl-C, too, leaves a charge behind
                 cursor._loss = session.charged
-
-    def _interact(self, work: Callable[[Queries], T]) -> T:
-        """A step of an interactive mechanism, in its turn as a statement."""
-        with self._turn(Ticket()) as (session, ticket):
-            return require_here(session).interact(work, ticket)
 
     @contextmanager
     def _turn(self, ticket: Ticket) -> Iterator[tuple[Asking, Ticket]]:

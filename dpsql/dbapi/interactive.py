@@ -5,30 +5,26 @@ Both are made by a connection, free until their first question, and end with it.
 
 from __future__ import annotations
 
+import itertools
+import json
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from dpsql.errors import InterfaceError, InvalidParameter, NotSupportedError
-from dpsql.figures import Charge
-from dpsql.session import (
-    Forecast,
-    Interaction,
-    Number,
-    Parameter,
-    Receipt,
-    Session,
-    Told,
-    exact,
-    literals,
-    watch_holdout,
-    watch_threshold,
-)
+from dpsql.dbapi.cursor import Cursor
+from dpsql.errors import Error, InterfaceError, InvalidParameter, OperationalError, QueryCanceled
+from dpsql.figures import NOTHING, Charge
+from dpsql.plain import from_plain
+from dpsql.quoting import quoted
+from dpsql.session import AskCommand, Forecast, Number, Parameter, Receipt, Reply, Told, exact, literals, read_command
+from dpsql.span import Span
 
 if TYPE_CHECKING:
-    from dpsql.dbapi.asking import Asking
     from dpsql.dbapi.connection import Connection
 
 HOLE = "{q}"
@@ -38,20 +34,116 @@ QUESTIONS = 100
 
 Statement = str | tuple[str, Sequence[Parameter]]
 Train = str | Mapping[str, Number] | Callable[[str], Number]
+T = TypeVar("T", Reply, Forecast)
 
 
-def require_here(session: Asking) -> Session:
-    """A mechanism is one process's, and holds noise between questions: a server's would be lost with each login."""
-    if not isinstance(session, Session):
-        raise NotSupportedError(
-            "above_threshold and holdout are not answered by a server yet",
-            detail="Nothing was charged.",
-            hint="Open the schema where the data is, or ask COUNT and SUM with error bars.",
-        )
-    return session
+class Names:
+    """Of the mechanisms that a connection's Python objects stand for; those whose object is gone are to be closed."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self.gone: deque[str] = deque()
+
+    def new(self, kind: str) -> str:
+        return f"_{kind}_{next(self._numbers)}"
 
 
-class AboveThreshold:
+class Mechanism:
+    """What both have: a name by which the connection holds it, and what was told so far.
+
+    All of it goes through SQL (DECLARE, ASK, EXPLAIN ASK), here and on a server; figures are carried as exact texts.
+    """
+
+    def __init__(self, connection: Connection, kind: str, first: str, left: int, **options: Number | None) -> None:
+        self._connection, self._kind = connection, kind
+        self._transcript: list[Told] = []
+        self._left, self._loss = left, NOTHING
+        self._receipt: Receipt | None = None
+        names = connection._names
+        while names.gone:  # not where an object ends: its connection may be at work then
+            with suppress(Error, IndexError):
+                self._do(f"CLOSE {quoted(names.gone.popleft(), always=True)}")
+        self._name = quoted(names.new(kind), always=True)
+        given = [f"{name} = {_text(name, value)}" for name, value in options.items() if value is not None]
+        behind = f" WITH ({', '.join(given)})" if given else ""
+        self._do(f"DECLARE {self._name} {kind.upper()}{first}{behind}")
+        weakref.finalize(self, names.gone.append, self._name[1:-1]).atexit = False
+
+    def _do(self, sql: str, parameters: Sequence[Parameter] = ()) -> Cursor:
+        cursor = self._connection.cursor()
+        try:
+            return cursor.execute(sql, parameters)
+        finally:  # Ctrl-C, too, leaves a charge behind
+            self._loss = cursor.loss or self._loss
+
+    def _put(
+        self, sql: str, parameters: Sequence[Parameter], against: Fraction | None = None, least: Fraction | None = None
+    ) -> Told:
+        options = "FORMAT JSON" if least is None else f"FORMAT JSON, SENSITIVITY '{least}'"
+        behind = "" if against is None else f"\nAGAINST '{against}'"
+        try:
+            reply = self._told(Reply, f"ASK ({options}) {self._name} ", sql, parameters, behind)
+        except QueryCanceled:  # it goes on
+            raise
+        except Error:
+            self._look()
+            raise
+        told = replace(reply.told, question=sql)  # all of it, which a server does not keep
+        self._transcript += [*reply.before, told]
+        self._left = reply.left
+        return told
+
+    def _forecast(
+        self, sql: str | None, parameters: Sequence[Parameter], questions: int, confidence: float
+    ) -> Forecast:
+        options = f"FORMAT JSON, QUESTIONS {_figure('questions', questions)}"
+        options += f", CONFIDENCE {_figure('confidence', confidence)}"
+        return self._told(Forecast, f"EXPLAIN ({options}) ASK {self._name} ", sql or "", parameters)
+
+    def _told(self, kind: type[T], before: str, sql: str, parameters: Sequence[Parameter], behind: str = "") -> T:
+        """What a command about a statement tells; errors point into that statement."""
+        sql = sql.rstrip("; \t\r\n")
+        with _pointing(sql, before, behind):
+            cursor = self._do(before + sql + behind, parameters)
+        self._receipt = next(iter(cursor.receipts), self._receipt)
+        ((cell,),) = cursor.fetchall()
+        try:
+            return from_plain(kind, json.loads(cell))
+        except ValueError:
+            raise OperationalError("the server tells it in another form", hint="Is it of another version of dpsql?",
+                                   sqlstate="08P01") from None  # fmt: skip
+
+    def _look(self) -> None:
+        """After an error: it may have ended by that."""
+        with suppress(Error):
+            rows = self._do(f"SHOW {self._kind.upper()}S").fetchall()
+            self._left = next((left for name, _, left, *_ in rows if quoted(name, always=True) == self._name), 0)
+
+    @property
+    def transcript(self) -> tuple[Told, ...]:
+        """What was asked and answered so far; of a holdout `above` is an overfit, and `value` its mean."""
+        return tuple(self._transcript)
+
+    @property
+    def left(self) -> int:
+        """How many answers above the threshold there may still be; with none, it has ended."""
+        return self._left
+
+    @property
+    def loss(self) -> Charge:
+        """What was charged: nothing before the first question, all of it from then on."""
+        return self._loss
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The entry of the ledger by which it was paid."""
+        return self._receipt
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(asked={len(self._transcript)}, left={self.left})"
+
+
+class AboveThreshold(Mechanism):
     """Which of many numbers lie above a threshold; `connection.above_threshold` makes it.
 
     Only answers that are above are paid for, all of them up front, when the first question is asked.
@@ -68,25 +160,18 @@ class AboveThreshold:
         sensitivity: Number | None,
     ) -> None:
         known = [_statement(one) for one in queries] if isinstance(queries, Sequence) else []
-        self._connection = connection
+        self._known = known if sensitivity is None else []
         self._queries: Iterator[Statement] = iter(queries or ())
-        self._state: Interaction = connection._interact(
-            lambda asker: watch_threshold(
-                asker,
-                exact("threshold", threshold),
-                epsilon=_exact("epsilon", epsilon),
-                answers=answers,
-                sensitivity=_exact("sensitivity", sensitivity),
-                foreseen=known,
-            )
-        )
+        super().__init__(connection, "threshold", f" {_text('threshold', threshold)}", answers, epsilon=epsilon,
+                         answers=answers, sensitivity=sensitivity)  # fmt: skip
 
     def ask(self, sql: str, parameters: Sequence[Parameter] = ()) -> bool:
         """Whether the statement's number, one COUNT or SUM over private rows, is above the threshold, with noise.
 
         The first question has all of them charged; later ones cost nothing.
         """
-        return self._connection._interact(lambda asker: self._state.ask(asker, sql, parameters)).above
+        least = None if self._loss else self._largest(QUESTIONS, 0.95)
+        return self._put(sql, literals(parameters), least=None if least is None else least.sensitivity).above
 
     def __iter__(self) -> Iterator[tuple[str, bool]]:
         """The given statements, each asked when its turn has come, with its answer; up to the last one above."""
@@ -109,31 +194,13 @@ class AboveThreshold:
 
         `sql` may be the first question, from which the sensitivity is known where it was not declared.
         """
-        first = None if sql is None else (sql, literals(parameters))
-        return self._connection._interact(lambda asker: self._state.forecast(asker, questions, confidence, first))
+        told = self._forecast(sql, literals(parameters), questions, confidence)
+        return told if told.paid else self._largest(questions, confidence, told) or told
 
-    @property
-    def transcript(self) -> tuple[Told, ...]:
-        """What was asked and answered so far."""
-        return tuple(self._state.transcript)
-
-    @property
-    def left(self) -> int:
-        """How many answers above the threshold there may still be; with none, it has ended."""
-        return self._state.left
-
-    @property
-    def loss(self) -> Charge:
-        """What was charged: nothing before the first question, all of it from then on."""
-        return self._state.charged
-
-    @property
-    def receipt(self) -> Receipt | None:
-        """The entry of the ledger by which it was paid."""
-        return self._state.receipt
-
-    def __repr__(self) -> str:
-        return f"AboveThreshold(asked={len(self._state.transcript)}, left={self.left})"
+    def _largest(self, questions: int, confidence: float, beside: Forecast | None = None) -> Forecast | None:
+        """By the statement of the list that one unit moves furthest, if none of them `beside` is moved further."""
+        told = [self._forecast(*one, questions, confidence) for one in self._known]
+        return max([*told, *([] if beside is None else [beside])], key=_moved, default=None)
 
 
 @dataclass(frozen=True)
@@ -147,7 +214,7 @@ class Estimate:
         return self.value
 
 
-class Holdout:
+class Holdout(Mechanism):
     """Means of a training set, checked on private rows again and again; `connection.holdout` makes it."""
 
     def __init__(
@@ -168,19 +235,9 @@ class Holdout:
                 "the statements of a holdout have {q} where the question stands",
                 hint='holdout="SELECT SUM({q}) FROM visits", train="SELECT AVG({q}) FROM synthetic_visits".',
             )
-        self._connection = connection
         self._train, self._holdout = train, holdout
-        self._state: Interaction = connection._interact(
-            lambda asker: watch_holdout(
-                asker,
-                n=n,
-                threshold=exact("threshold", threshold),
-                sigma=_exact("sigma", sigma),
-                epsilon=_exact("epsilon", epsilon),
-                budget=budget,
-                sensitivity=_exact("sensitivity", sensitivity),
-            )
-        )
+        super().__init__(connection, "holdout", "", budget, n=n, threshold=threshold, sigma=sigma, epsilon=epsilon,
+                         budget=budget, sensitivity=sensitivity)  # fmt: skip
 
     def ask(self, question: str) -> Estimate:
         """The mean of an expression, such as CASE WHEN … THEN 1 ELSE 0 END, that holds beyond the training set.
@@ -188,16 +245,14 @@ class Holdout:
         The first question has all of them charged; later ones cost nothing. After `budget` overfits it is refused.
         """
         mean = self._mean(question)
-        sql = _put(self._holdout, question)
-        told = self._connection._interact(lambda asker: self._state.ask(asker, sql, (), mean))
+        told = self._put(_put(self._holdout, question), (), mean)
         return Estimate(float(mean if told.value is None else told.value), told.above)
 
     def explain(
         self, question: str | None = None, *, questions: int = QUESTIONS, confidence: float = 0.95
     ) -> Forecast:
         """What is charged and how good the answers are; free. `question` as in `AboveThreshold.explain`."""
-        first = None if question is None else (_put(self._holdout, question), ())
-        return self._connection._interact(lambda asker: self._state.forecast(asker, questions, confidence, first))
+        return self._forecast(None if question is None else _put(self._holdout, question), (), questions, confidence)
 
     def _mean(self, question: str) -> Fraction:
         """Of the training set, exactly. It is public or released: what would be charged is refused."""
@@ -213,29 +268,6 @@ class Holdout:
             raise InvalidParameter("the training set's mean must be a number", hint="Is it NULL, as without rows?")
         return exact("the training set's mean", value)
 
-    @property
-    def transcript(self) -> tuple[Told, ...]:
-        """What was asked of the holdout and answered so far; `above` is an overfit, `value` the holdout's mean."""
-        return tuple(self._state.transcript)
-
-    @property
-    def left(self) -> int:
-        """How many overfits may still be found; with none, it has ended."""
-        return self._state.left
-
-    @property
-    def loss(self) -> Charge:
-        """What was charged: nothing before the first question, all of it from then on."""
-        return self._state.charged
-
-    @property
-    def receipt(self) -> Receipt | None:
-        """The entry of the ledger by which it was paid."""
-        return self._state.receipt
-
-    def __repr__(self) -> str:
-        return f"Holdout(asked={len(self._state.transcript)}, left={self.left})"
-
 
 def _put(template: str, question: str) -> str:
     """The analyst's statement with her own question in it: what runs is compiled as if she had written it so."""
@@ -249,6 +281,37 @@ def _statement(one: Statement) -> tuple[str, tuple[Parameter, ...]]:
     return sql, literals(parameters)
 
 
-def _exact(name: str, value: Number | None) -> Fraction | None:
-    return None if value is None else exact(name, value)
+def _text(name: str, value: Number) -> str:
+    """A number as SQL has it: exactly, in quotes."""
+    return f"'{exact(name, value)}'"
 
+
+def _figure(name: str, value: float) -> str:
+    """Among the options of EXPLAIN, which take no quotes."""
+    return str(exact(name, value))
+
+
+def _moved(forecast: Forecast) -> Fraction:
+    return forecast.sensitivity or Fraction(0)
+
+
+def forecast_of(connection: Connection, sql: str) -> Forecast | None:
+    """Of an ASK: what it would be charged, and how good it would be; free. None where it is another statement."""
+    if not isinstance(read_command(sql), AskCommand):
+        return None
+    ((cell,),) = connection.cursor().execute(f"EXPLAIN (FORMAT JSON) {sql}", free=True).fetchall()
+    return from_plain(Forecast, json.loads(cell))
+
+
+@contextmanager
+def _pointing(sql: str, before: str, behind: str) -> Iterator[None]:
+    """Errors are about the statement that was given, and not about the command around it."""
+    try:
+        yield
+    except Error as error:
+        if error.statement in (None, before + sql + behind):
+            start = len(before)
+            span, error.statement = error.span, sql
+            inside = span is not None and start <= span.start < start + len(sql)
+            error.span = Span(span.start - start, min(span.end - start, len(sql))) if span and inside else None
+        raise

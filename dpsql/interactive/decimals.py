@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.errors import InvalidParameter
 
 Number = int | float | str | Decimal | Fraction
+
+_TEXT = re.compile(
+    r"[+-]?(?:\d{1,1000}(?:\.\d{0,1000})?|\.\d{1,1000})(?:[eE][+-]?\d{1,3})?|[+-]?\d{1,4000}/\d{1,4000}", re.ASCII
+)
+"""Not what Fraction reads: that "1e999999999" has a billion digits, and a server would write them down."""
 
 
 def plain(value: Fraction) -> str:
@@ -34,6 +40,11 @@ def exact(name: str, value: Number) -> Fraction:
     try:
         if isinstance(value, bool):
             raise ValueError
-        return Fraction(value) if isinstance(value, int | Fraction | Decimal) else Fraction(str(value))
+        if isinstance(value, int | Fraction | Decimal):
+            return Fraction(value)
+        text = str(value).strip()
+        if not _TEXT.fullmatch(text):
+            raise ValueError
+        return Fraction(text)
     except (ValueError, OverflowError, ZeroDivisionError):
         raise InvalidParameter(f"{name} must be a number", hint="For example: 0.5") from None

@@ -18,12 +18,22 @@ class Told:
 
 
 @dataclass(frozen=True)
+class Reply:
+    """What a program is told of a question, exactly; `before` it, what those were answered that were left meanwhile."""
+
+    told: Told
+    before: tuple[Told, ...]
+    left: int
+
+
+@dataclass(frozen=True)
 class Forecast(Printed):
     """What a mechanism is charged up front, and how good its answers are; nothing was asked for it.
 
     With the probability `confidence`, all answers to so many `questions` are right where the value is further than
     `reach` from the threshold, and all numbers that are given are within `answer_error`. The last two, and what is
-    charged to a holdout that is described by its noise, are None while the sensitivity is not known.
+    charged to a holdout that is described by its noise, are None while the sensitivity is not known. `paid`: its first
+    question was asked, and nothing is charged any more.
     """
 
     epsilon: Fraction | None
@@ -34,6 +44,7 @@ class Forecast(Printed):
     confidence: float
     reach: float | None = None
     answer_error: float | None = None
+    paid: bool = False
 
     def __str__(self) -> str:
         if self.epsilon is None or self.rho is None or self.sensitivity is None or self.reach is None:
@@ -42,8 +53,8 @@ class Forecast(Printed):
             return f"{known}{what} from the sensitivity: declare it, or name the first question"
         times = "time" if self.answers == 1 else "times"
         lines = [
-            f"charged up front: epsilon {short_up(self.epsilon)} (rho {short_up(self.rho)}), for {self.answers} {times}"
-            " above the threshold",
+            f"{'paid for' if self.paid else 'charged'} up front: epsilon {short_up(self.epsilon)}"
+            f" (rho {short_up(self.rho)}), for {self.answers} {times} above the threshold",
             f"one unit moves a value by at most {short_up(self.sensitivity)}",
             f"of {self.questions} questions all are answered rightly, with probability {self.confidence:g}, whose value"
             f" is further than {self.reach:.3g} from the threshold",

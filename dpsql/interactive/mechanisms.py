@@ -8,15 +8,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.errors import InvalidParameter
 from dpsql.interactive.decimals import plain
 from dpsql.interactive.interaction import Interaction, Terms
-from dpsql.interactive.question import Statement
 from dpsql.privacy.threshold import SparseVector, above_threshold, thresholdout, thresholdout_under
 from dpsql.queries import Queries
+from dpsql.sql.asked_commands import HOLDOUT, THRESHOLD
 
 MOST_ANSWERS = 10_000
 """Above the threshold, of one mechanism: each costs."""
@@ -26,33 +25,32 @@ def watch_threshold(
     queries: Queries,
     threshold: Fraction,
     *,
-    epsilon: Fraction | None,
-    answers: int,
-    sensitivity: Fraction | None,
-    foreseen: Sequence[Statement] = (),
+    epsilon: Fraction | None = None,
+    answers: Fraction = Fraction(1),
+    sensitivity: Fraction | None = None,
 ) -> Interaction:
     """Which of many questions lie above a threshold. Nothing is charged until the first one is asked."""
     epsilon = queries.settings.statement.epsilon if epsilon is None else epsilon
     _require_positive(epsilon=epsilon, sensitivity=sensitivity)
-    _require_count("answers", answers)
+    times = _count("answers", answers)
 
     def spec(most: Fraction) -> SparseVector:
-        return above_threshold(threshold, most, epsilon, answers)
+        return above_threshold(threshold, most, epsilon, times)
 
-    text = f"above_threshold({plain(threshold)}, epsilon => {plain(epsilon)}, answers => {answers}"
-    terms = Terms("above_threshold", answers, spec, text, declared=sensitivity, epsilon=epsilon)
-    return Interaction(queries, terms, foreseen)
+    text = f"above_threshold({plain(threshold)}, epsilon => {plain(epsilon)}, answers => {times}"
+    terms = Terms(THRESHOLD, "above_threshold", times, spec, text, declared=sensitivity, epsilon=epsilon)
+    return Interaction(queries, terms)
 
 
 def watch_holdout(
     queries: Queries,
     *,
-    n: int,
+    n: Fraction,
     threshold: Fraction,
-    sigma: Fraction | None,
-    epsilon: Fraction | None,
-    budget: int,
-    sensitivity: Fraction | None,
+    sigma: Fraction | None = None,
+    epsilon: Fraction | None = None,
+    budget: Fraction = Fraction(10),
+    sensitivity: Fraction | None = None,
 ) -> Interaction:
     """Whether means of a training set hold on private rows. Nothing is charged until the first one is asked."""
     if (sigma is None) == (epsilon is None):
@@ -61,18 +59,17 @@ def watch_holdout(
             hint="With sigma the loss is 2 * budget * sensitivity / (sigma * n); with epsilon, sigma follows from it.",
         )
     _require_positive(threshold=threshold, sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
-    _require_count("budget", budget)
-    _require_count("n", n, 10**15)
+    overfits, rows = _count("budget", budget), _count("n", n, 10**15)
 
     def spec(most: Fraction) -> SparseVector:
         if sigma is not None:
-            return thresholdout(threshold, most, sigma, budget)
+            return thresholdout(threshold, most, sigma, overfits)
         assert epsilon is not None
-        return thresholdout_under(threshold, most, epsilon, budget)
+        return thresholdout_under(threshold, most, epsilon, overfits)
 
     noise = f"epsilon => {plain(epsilon)}" if epsilon is not None else f"sigma => {plain(sigma or Fraction(0))}"
-    text = f"holdout(n => {n}, threshold => {plain(threshold)}, {noise}, budget => {budget}"
-    terms = Terms("the holdout", budget, spec, text, Fraction(n), sensitivity, epsilon)
+    text = f"holdout(n => {rows}, threshold => {plain(threshold)}, {noise}, budget => {overfits}"
+    terms = Terms(HOLDOUT, "the holdout", overfits, spec, text, Fraction(rows), sensitivity, epsilon)
     return Interaction(queries, terms)
 
 
@@ -82,6 +79,7 @@ def _require_positive(**given: Fraction | None) -> None:
             raise InvalidParameter(f"{name} must be above 0")
 
 
-def _require_count(name: str, value: int, most: int = MOST_ANSWERS) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+def _count(name: str, value: Fraction, most: int = MOST_ANSWERS) -> int:
+    if value.denominator != 1 or not 1 <= value <= most:
         raise InvalidParameter(f"{name} must be a whole number from 1 to {most}")
+    return int(value)

@@ -65,7 +65,7 @@ def _beginnings(around: Around, statement: Sequence[Token]) -> Sequence[str]:
     if around.first:
         return ("SELECT", "ALL")  # after UNION
     explained = any(token.text.lower() == "explain" for token in statement)
-    return ("SELECT", "WITH", "CREATE") if explained else STATEMENTS
+    return ("SELECT", "WITH", "CREATE", "ASK") if explained else STATEMENTS
 
 
 def _is_upper(written: str, statement: Sequence[Token]) -> bool:
@@ -151,13 +151,31 @@ def _model(menu: Menu, words: Sequence[str], names: Names) -> None:
         menu.words("AS", "FROM" if "using" in words else "USING")
 
 
+def _declare(menu: Menu, around: Around, names: Names) -> None:
+    """DECLARE of a mechanism, or of a cursor up to the query within."""
+    words = [token.text.lower() for token in around.trail[1:]]
+    if len(words) == 1:
+        menu.words("THRESHOLD", "HOLDOUT", "CURSOR FOR")
+    elif words[1:] == ["holdout"] or (words[1:2] == ["threshold"] and len(words) == 3):
+        menu.words("WITH")
+    elif words and words[-1] == "for":
+        menu.words("SELECT", "WITH")
+
+
+def _ask(menu: Menu, around: Around, names: Names) -> None:
+    """Behind the mechanism's name, which the prompt does not know, a query."""
+    if len(around.trail) == 2:
+        menu.words("SELECT")
+
+
 def _nothing(menu: Menu, around: Around, names: Names) -> None:
     """Transactions take no names."""
 
 
-_SHOWN = ("BUDGET", "TABLES", "COLUMNS FROM", "SYNTHETIC TABLES", "SYNTHETIC TABLE", "MODELS", "MODEL", "ALL")
+_SHOWN = ("BUDGET", "TABLES", "COLUMNS FROM", "SYNTHETIC TABLES", "SYNTHETIC TABLE", "MODELS", "MODEL", "THRESHOLDS",
+          "HOLDOUTS", "ALL")  # fmt: skip
 _COMMANDS = {"set": _set, "show": _show, "reset": _show, "describe": _describe, "desc": _describe,
-             "create": _make, "drop": _make,
+             "create": _make, "drop": _make, "declare": _declare, "ask": _ask, "close": _nothing,
              **dict.fromkeys(("begin", "commit", "rollback", "savepoint", "discard", "start"), _nothing)}  # fmt: skip
 
 

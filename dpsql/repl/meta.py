@@ -128,7 +128,8 @@ def watch(shell: Shell, argument: str) -> None:
 
 def explain(shell: Shell, argument: str) -> None:
     sql = argument or shell.current()
-    shell.print_lines(shown_lines(str(shell.connection.explain(sql.rstrip("; ")))).split("\n"))
+    told = shell.connection._forecast_of(sql) or shell.connection.explain(sql.rstrip("; "))
+    shell.print_lines(shown_lines(str(told)).split("\n"))
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------

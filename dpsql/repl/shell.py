@@ -23,6 +23,7 @@ from dpsql.repl.waiting import wait
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
+    from dpsql.session import Forecast
 
 
 @dataclass
@@ -150,6 +151,9 @@ class Shell:
         if self.ask is None or self.confirm is None:
             return True
         try:
+            forecast = self.connection._forecast_of(sql)
+            if forecast is not None:
+                return self._agreed(forecast)
             explained = self.connection.explain(sql)
         except Error:  # no query; or asking will tell what is wrong with it, and charge nothing
             return True
@@ -161,6 +165,14 @@ class Shell:
         if explained.epsilon <= self.confirm or paid:
             return True
         return self.ask(f"It will be charged at most epsilon {epsilon}. Ask it?")
+
+    def _agreed(self, forecast: Forecast) -> bool:
+        """To a question, of which the first has all of them charged."""
+        assert self.ask is not None and self.confirm is not None
+        due = forecast.epsilon
+        if forecast.paid or due is None or due <= self.confirm:
+            return True
+        return self.ask(f"It will be charged epsilon {short_up(due)}, for all of its questions. Ask it?")
 
     # --- where text goes ---------------------------------------------------------------------------------------------
 

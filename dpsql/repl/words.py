@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STATEMENTS = (
     "SELECT", "WITH", "EXPLAIN", "DESCRIBE", "SHOW", "SET", "RESET", "BEGIN", "COMMIT", "ROLLBACK", "VALUES",
-    "CREATE", "DROP",
+    "CREATE", "DROP", "DECLARE", "ASK", "CLOSE",
 )  # fmt: skip
 """How a statement may begin."""
 
@@ -30,6 +30,7 @@ OTHERS = (
     "BUDGET", "LOCAL", "SESSION", "SAVEPOINT", "RELEASE", "TRANSACTION", "START", "WORK", "DISCARD", "ANALYZE",
     "VERBOSE", "TO", "DEFAULT", "SUMMARIZE", "COLLATE", "EXCLUDE",
     "SYNTHETIC", "TABLE", "MODEL", "MODELS", "LOGISTIC", "LINEAR", "REGRESSION", "REPLACE", "IF",
+    "THRESHOLD", "THRESHOLDS", "HOLDOUT", "HOLDOUTS", "AGAINST",
 )  # fmt: skip
 
 TYPES = frozenset(
@@ -41,7 +42,8 @@ TYPES = frozenset(
 KEYWORDS = frozenset(
     word.lower() for phrase in (*STATEMENTS, *CLAUSES, *INSIDE, *OTHERS) for word in phrase.split()
 ) - {"at", "row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next",
-     "date", "timestamp", "interval", "model", "models", "linear", "replace", "synthetic", "regression"}  # fmt: skip
+     "date", "timestamp", "interval", "model", "models", "linear", "replace", "synthetic", "regression",
+     "ask", "close", "threshold", "thresholds", "holdout", "holdouts", "against"}  # fmt: skip
 """Those that are seldom a column's name."""
 
 GRAMMAR = frozenset(

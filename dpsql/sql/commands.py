@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
+from dpsql.sql.asked_commands import KINDS, ShowMechanismsCommand
 from dpsql.sql.held_commands import HEADS, HeldCommand, read_held_command
 from dpsql.sql.made_commands import MadeCommand, read_made_command
 from dpsql.sql.parameters import Parameter, bind
@@ -45,9 +46,12 @@ class ShowCommand:
 
 @dataclass(frozen=True)
 class ExplainCommand:
+    """`given` are options about what is explained: how many questions a mechanism's forecast is for, and how sure."""
+
     sql: str
     offset: int  # where the explained statement starts, for positions
     json: bool = False
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,12 +126,14 @@ Command = (
 _BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
 _HEAD = re.compile(
     _BLANK + r"(set|reset|show|explain|describe|desc|summarize|begin|start|commit|end|rollback|abort|savepoint|release"
-    r"|discard|unlisten|prepare|execute|deallocate|declare|fetch|move|close|copy|create|drop)\b",
+    r"|discard|unlisten|prepare|execute|deallocate|declare|fetch|move|close|copy|create|drop|ask)\b",
     re.IGNORECASE,
 )
 _QUERY = re.compile(_BLANK + r"(?:\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 _OPTIONS = re.compile(_BLANK + r"(?:\((?!\s*(?:\(|select\b|with\b|from\b|values\b))([^()]*)\)|((?:analyze|verbose)\b))",
                       re.IGNORECASE)  # fmt: skip
+_ASK = re.compile(_BLANK + r"ask\b", re.IGNORECASE)
+_OF_ASK = ("questions", "confidence")
 _HARMLESS = frozenset({"verbose", "costs", "settings", "summary"})
 _MODES = frozenset(
     {"isolation", "level", "serializable", "repeatable", "read", "committed", "uncommitted", "only", "write", "not",
@@ -201,20 +207,29 @@ def _inner(sql: str, offset: int) -> tuple[str, int]:
 
 
 def _explain(sql: str, offset: int) -> ExplainCommand:
-    json = False
+    json, given = False, dict[str, str]()
     while (options := _OPTIONS.match(sql, offset)) is not None:
         for option in (options[1] or options[2]).split(","):
-            json = _check_option(option.split()) or json
+            word, value = _option(option.split())
+            if word in _OF_ASK:
+                given[word] = value
+            else:
+                json = _check_option(word, value) or json
         offset = options.end()
     inner, offset = _inner(sql, offset)
+    if given and not _ASK.match(inner):
+        _check_option(*next(iter(given.items())))
     if not inner.strip():
         raise InvalidSyntax("EXPLAIN takes a SELECT", hint="For example: EXPLAIN SELECT COUNT(*) FROM visits")
-    return ExplainCommand(inner, offset, json)
+    return ExplainCommand(inner, offset, json, tuple(given.items()))
 
 
-def _check_option(words: list[str]) -> bool:
+def _option(words: list[str]) -> tuple[str, str]:
+    return (words[0].lower() if words else ""), " ".join(words[1:]).lower()
+
+
+def _check_option(word: str, value: str) -> bool:
     """Whether it asks for JSON."""
-    word, value = (words[0].lower() if words else ""), " ".join(words[1:]).lower()
     off = value in ("off", "false", "0")
     if word == "analyze" and not off:
         raise Unsupported(
@@ -230,8 +245,11 @@ def _check_option(words: list[str]) -> bool:
     return word == "format" and value == "json"
 
 
-def _show(words: list[Token]) -> ShowCommand | DescribeCommand:
+def _show(words: list[Token]) -> ShowCommand | DescribeCommand | ShowMechanismsCommand:
     texts = [word.text.lower() for word in words]
+    for kind in KINDS:
+        if texts == [f"{kind}s"]:
+            return ShowMechanismsCommand(kind)
     if texts[:1] == ["columns"] and len(texts) > 2 and texts[1] in ("from", "in"):
         return DescribeCommand(_dotted(words[2:]))
     if texts[1:] == ["(", "format", "json", ")"] and texts[0] in JSON_SHOWS:

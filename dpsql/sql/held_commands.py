@@ -1,4 +1,4 @@
-"""Commands about what a connection holds by name, prepared statements and cursors; and COPY."""
+"""Commands about what a connection holds by name, prepared statements, cursors and mechanisms; and COPY."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import Unsupported
 from dpsql.lex import Kind
 from dpsql.span import Span
+from dpsql.sql.asked_commands import DeclareMechanismCommand, MechanismCommand, read_ask, read_mechanism
 from dpsql.sql.copy_command import CopyCommand, read_copy
 from dpsql.sql.parameters import Literal
 from dpsql.sql.words import Words, string_of
@@ -70,9 +71,16 @@ class CloseCommand:
 
 
 HeldCommand = (
-    PrepareCommand | ExecuteCommand | DeallocateCommand | DeclareCommand | FetchCommand | CloseCommand | CopyCommand
+    PrepareCommand
+    | ExecuteCommand
+    | DeallocateCommand
+    | DeclareCommand
+    | FetchCommand
+    | CloseCommand
+    | CopyCommand
+    | MechanismCommand
 )
-HEADS = frozenset({"prepare", "execute", "deallocate", "declare", "fetch", "move", "close", "copy"})
+HEADS = frozenset({"prepare", "execute", "deallocate", "declare", "fetch", "move", "close", "copy", "ask"})
 
 
 def read_held_command(sql: str) -> HeldCommand:
@@ -89,6 +97,8 @@ def read_held_command(sql: str) -> HeldCommand:
             return DeallocateCommand(_name_or_all(words))
         case "declare":
             return _declare(words)
+        case "ask":
+            return read_ask(words)
         case "fetch" | "move":
             return _fetch(words, head == "move")
         case "close":
@@ -166,8 +176,12 @@ def _argument(words: Words) -> Literal:
 # --- cursors ---------------------------------------------------------------------------------------------------------
 
 
-def _declare(words: Words) -> DeclareCommand:
-    name, hold = words.name(), False
+def _declare(words: Words) -> DeclareCommand | DeclareMechanismCommand:
+    first, name, hold = words.next, words.name(), False
+    assert first is not None
+    mechanism = read_mechanism(words, name, Span(first.start, first.end))
+    if mechanism is not None:
+        return mechanism
     while not words.accept("cursor"):
         if not any(words.accept(*one) for one in (("binary",), ("insensitive",), ("asensitive",), ("no", "scroll"),
                                                    ("scroll",))):  # fmt: skip

@@ -14,7 +14,8 @@ from dpsql.errors import InvalidSyntax
 from dpsql.lex import Kind, Token
 from dpsql.span import Span
 from dpsql.sql.options import Option
-from dpsql.sql.words import Words, string_of
+from dpsql.sql.with_options import options_at, read_options
+from dpsql.sql.words import Words
 
 TABLE, MODEL = "synthetic table", "model"
 FAMILIES = ("logistic", "linear")
@@ -85,8 +86,8 @@ def _create(words: Words, sql: str) -> CreateCommand | None:
     if first is None:
         raise InvalidSyntax("a query is expected behind AS", hint=_example(kind))
     tokens = words.remaining()
-    at = _options_at(tokens)
-    options = () if at is None else _options(tokens[at:])
+    at = options_at(tokens)
+    options = () if at is None else read_options(tokens[at:])
     inner = tokens[:at]
     if not inner:
         raise InvalidSyntax("a query is expected before WITH", hint=_example(kind), span=_span(tokens[0]))
@@ -150,45 +151,6 @@ def _family(words: Words) -> str:
     words.expect("regression")
     words.expect("on")
     return word
-
-
-# --- options ---------------------------------------------------------------------------------------------------------
-
-
-def _options_at(tokens: list[Token]) -> int | None:
-    """Where WITH ( … ) begins, if the statement ends with it."""
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        behind = tokens[at + 1 : at + 2]
-        if depth == 0 and token.kind is Kind.WORD and token.text.lower() == "with" and behind and behind[0].text == "(":
-            return at
-    return None
-
-
-def _options(tokens: list[Token]) -> tuple[Option, ...]:
-    if tokens[-1].text != ")":
-        raise InvalidSyntax('a ")" is missing behind the options', span=_span(tokens[-1]))
-    parts: list[list[Token]] = [[]]
-    for token in tokens[2:-1]:
-        if token.text == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    found = tuple(_option(part, tokens[0]) for part in parts) if parts != [[]] else ()
-    names = [option.name for option in found]
-    for option in found:
-        if names.count(option.name) > 1:
-            raise InvalidSyntax(f'the option "{option.name}" is given twice', span=option.span)
-    return found
-
-
-def _option(part: list[Token], clause: Token) -> Option:
-    if len(part) < 3 or part[1].text != "=" or part[0].kind is not Kind.WORD:
-        raise InvalidSyntax("an option is a name, = and a value", hint="For example: WITH (epsilon = 1).",
-                            span=_span(part[0] if part else clause))  # fmt: skip
-    text = string_of(part[2]) if part[2].kind is Kind.STRING else "".join(token.text for token in part[2:])
-    return Option(part[0].text.lower(), text, Span(part[0].start, part[-1].end))
 
 
 # --- the query within ------------------------------------------------------------------------------------------------

@@ -51,6 +51,11 @@ FAMILIES = (
         "Send the SELECT itself; the same question asked again is free.",
     ),
     _family(
+        "ASK",
+        "a query is expected here",
+        "ASK stands in a statement of its own; EXPLAIN ASK … tells what it would be charged.",
+    ),
+    _family(
         "LISTEN LOCK NOTIFY",
         "sessions share nothing",
         "Leave it out.",

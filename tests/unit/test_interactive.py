@@ -16,7 +16,7 @@ from support.shop import SCHEMA, Silence, open_shop
 import dpsql
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.dbapi.connection import Connection
-from dpsql.dbapi.interactive import require_here
+from dpsql.dbapi.interactive import AboveThreshold
 from dpsql.errors import (
     AccountSuspended,
     BudgetExceeded,
@@ -25,12 +25,12 @@ from dpsql.errors import (
     IntegrityError,
     InterfaceError,
     InvalidParameter,
-    NotSupportedError,
     OperationalError,
     QueryCanceled,
     StaleData,
     Unsupported,
 )
+from dpsql.interactive.interaction import Interaction
 from dpsql.ledger.audit import audit
 from dpsql.session import Session
 
@@ -58,6 +58,12 @@ def dataset_of(connection: Connection) -> Dataset:
     return session.dataset
 
 
+def held_by(connection: Connection, asked: AboveThreshold) -> Interaction:
+    session = connection._session
+    assert isinstance(session, Session)
+    return session._held.mechanisms.of(asked._name.strip('"'))
+
+
 # --- threshold queries -----------------------------------------------------------------------------------------------
 
 
@@ -79,6 +85,8 @@ def test_it_is_charged_once_with_the_first_question(shop: Connection) -> None:
     assert asked.loss.pure_epsilon == Fraction(1, 2) and asked.loss.rho == 2 * Fraction(1, 4) ** 2 / 2
     assert shop.budget().charges == 1 and asked.receipt is not None
     assert [told.above for told in asked.transcript] == [False] * 3 and asked.left == 2
+    long = f"{COUNT} WHERE {' OR '.join(f'age = {age}' for age in range(300))};"
+    assert not asked.ask(long) and asked.transcript[-1].question == long
 
 
 def test_it_ends_with_its_last_answer_above(shop: Connection) -> None:
@@ -160,6 +168,14 @@ def test_explaining_is_free_and_tells_loss_and_error(shop: Connection) -> None:
     assert asked.explain("SELECT SUM(age) FROM people").sensitivity == 120  # nothing is fixed yet
     asked.ask(COUNT)
     assert asked.explain("SELECT SUM(age) FROM people").sensitivity == 1
+
+
+def test_explain_of_a_connection_is_for_queries(shop: Connection) -> None:
+    shop.sql("DECLARE busy THRESHOLD 100")
+    with pytest.raises(dpsql.NotSupportedError, match="explain tells of queries"):
+        shop.explain(f"ASK busy {COUNT}")
+    with pytest.raises(Unsupported, match="a query is expected here"):
+        shop.sql(f"ASK busy ASK busy {COUNT}")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +260,7 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     """Who goes on with the same noise finds the question's number taken."""
     asked = shop.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
-    state = asked._state
+    state = held_by(shop, asked)
     assert state._claim is not None and state._watch is not None
     dataset_of(shop).ledger.tell(state._claim.release, state._watch.asked + 1, b"{}")  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
@@ -328,13 +344,6 @@ def test_it_is_one_accounts(tmp_path: Path) -> None:
         with pytest.raises(dpsql.Error, match="another account's"):
             asked.ask(COUNT)
         assert connection.budget().charges == 0
-
-
-def test_a_server_says_that_it_cannot() -> None:
-    elsewhere: Any = object()
-    with pytest.raises(NotSupportedError, match="not answered by a server yet") as caught:
-        require_here(elsewhere)
-    assert caught.value.detail == "Nothing was charged."
 
 
 # --- the holdout -----------------------------------------------------------------------------------------------------

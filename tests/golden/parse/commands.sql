@@ -50,10 +50,20 @@ DescribeCommand(table='visits')
 EXPLAIN SELECT COUNT(*)
 FROM visits;
 ---- command
-ExplainCommand(sql=' SELECT COUNT(*)\nFROM visits', offset=7, json=False)
+ExplainCommand(sql=' SELECT COUNT(*)\nFROM visits', offset=7, json=False, given=())
 
 -- case: a query is no command
 -- SET is only a word here
 SELECT COUNT(*) FROM visits
 ---- command
 None
+
+-- case: a threshold is declared by its number and its options
+DECLARE busy THRESHOLD 1000 WITH (epsilon = 1, answers = 3)
+---- command
+DeclareMechanismCommand(kind='threshold', name='busy', options=(Option(name='threshold', value='1000', span=Span(start=23, end=27)), Option(name='epsilon', value='1', span=Span(start=34, end=45)), Option(name='answers', value='3', span=Span(start=47, end=58))), span=Span(start=8, end=12))
+
+-- case: a question to a holdout, and what it is held against
+ASK h SELECT SUM(cost) FROM visits WHERE ward = $1 AGAINST $2
+---- command
+AskCommand(name='h', question=Part(sql='SELECT SUM(cost) FROM visits WHERE ward = $1', offset=6, places=(0,)), against=Against(span=Span(start=51, end=61), text=None, place=1, query=None), sensitivity=None, json=False)

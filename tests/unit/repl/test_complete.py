@@ -234,6 +234,9 @@ def test_keys_join_whichever_table_comes_first():
         ("CREATE SYNTHETIC TABLE v |", ["AS"]), ("CREATE SYNTHETIC TABLE v AS |", ["SELECT", "WITH"]),
         ("CREATE SYNTHETIC TABLE v AS SELECT ward |", ["AS", "FROM"]),
         ("CREATE MODEL m AS |", ["LOGISTIC REGRESSION ON", "LINEAR REGRESSION ON"]),
+        ("DEC|", ["DECLARE"]), ("DECLARE busy |", ["THRESHOLD", "HOLDOUT", "CURSOR FOR"]),
+        ("DECLARE busy THRESHOLD 10 |", ["WITH"]), ("DECLARE h HOLDOUT |", ["WITH"]),
+        ("ASK busy |", ["SELECT"]), ("EXPLAIN AS|", ["ASK"]), ("DECLARE |", []), ("CLOSE |", []),
         ("CREATE MODEL m AS LINEAR REGRESSION ON cost |", ["AS", "USING"]),
         ("CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights |", ["AS", "FROM"]),
     ],
@@ -252,6 +255,9 @@ def test_functions():
 def test_models():
     assert "predict(" in texts("SELECT pre|") and "accuracy(" in texts("SELECT acc|")
     assert texts("CREATE MODEL m AS LINEAR REGRESSION ON cos|") == ["cost"]
+    assert first("ASK busy SELECT COUNT(*) FROM |", 2) == TABLES[:2] and texts("SHOW THR|") == ["THRESHOLDS"]
+    assert texts("ASK busy SELECT COUNT(*) FROM visits WHERE nig|") == ["nights"]
+    assert texts("EXPLAIN ASK busy SELECT COUNT(*) FROM visits WHERE nig|") == ["nights"]
     assert first("CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights FROM |", 2) == TABLES[:2]
     assert {"SYNTHETIC TABLES", "MODELS"} <= set(texts("SHOW |"))
 

@@ -368,6 +368,19 @@ def test_a_query_that_is_copied_is_asked_about_too(typed, person):
     assert len(person.questions) == 1 and charges(typed) == 0
 
 
+def test_the_first_question_of_a_mechanism_is_agreed_to(typed, person):
+    typed.shell.confirm, person.agrees = Fraction(1, 10), False
+    ask = "ASK busy SELECT COUNT(*) FROM patients;"
+    assert "DECLARE THRESHOLD" in typed("DECLARE busy THRESHOLD 100000 WITH (epsilon = 0.25, answers = 2);")
+    assert "nothing was charged" in typed(ask) and "epsilon 0.25, for all of its questions" in person.questions[0]
+    person.agrees = True
+    told = typed(ask)
+    assert "above" in told and "left" in told and "charged" in told
+    assert "false" in typed(ask).lower() and len(person.questions) == 2  # the second question is paid for
+    assert "paid for up front: epsilon 0.25" in typed("EXPLAIN " + ask) and "paid for" in typed("\\explain " + ask)
+    assert "epsilon 0.25" in typed("SHOW THRESHOLDS;") and "CLOSE THRESHOLD" in typed("CLOSE busy;")
+
+
 @pytest.mark.parametrize("argument", ["much", "-1", "1/0"])
 def test_a_threshold_is_an_epsilon(typed, argument):
     with pytest.raises(InvalidParameter):
