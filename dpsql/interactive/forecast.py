@@ -33,7 +33,7 @@ class Forecast(Printed):
     With the probability `confidence`, all answers to so many `questions` are right where the value is further than
     `reach` from the threshold, and all numbers that are given are within `answer_error`. The last two, and what is
     charged to a holdout that is described by its noise, are None while the sensitivity is not known. `paid`: its first
-    question was asked, and nothing is charged any more.
+    question was asked, and nothing is charged any more. `refused`: the account's own budget does not cover it.
     """
 
     epsilon: Fraction | None
@@ -45,6 +45,7 @@ class Forecast(Printed):
     reach: float | None = None
     answer_error: float | None = None
     paid: bool = False
+    refused: bool = False
 
     def __str__(self) -> str:
         if self.epsilon is None or self.rho is None or self.sensitivity is None or self.reach is None:
@@ -59,6 +60,8 @@ class Forecast(Printed):
             f"of {self.questions} questions all are answered rightly, with probability {self.confidence:g}, whose value"
             f" is further than {self.reach:.3g} from the threshold",
         ]
+        if self.refused:
+            lines[0] += "; it would be refused: your budget does not cover it"
         if self.answer_error is not None:
             lines.append(f"numbers from the holdout are within {self.answer_error:.3g} of its means")
         return "\n".join(lines)

@@ -35,6 +35,7 @@ from dpsql.interactive.decimals import plain
 from dpsql.interactive.forecast import Forecast, Reply, Told
 from dpsql.interactive.question import Measured, Statement, measured, not_one_number
 from dpsql.ledger.base import Asked, Claim, Receipt
+from dpsql.privacy.filters import cost_of
 from dpsql.privacy.loss import NO_LOSS, Loss, TooSmall
 from dpsql.privacy.records import write_sparse
 from dpsql.privacy.threshold import Question, SparseVector, Watch, verdict_from_bytes
@@ -130,10 +131,11 @@ class Interaction:
         spec = self._spec_for(queries, statement)
         if spec is None:
             return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
-        loss = spec.loss
+        loss, paid = spec.loss, self._claim is not None
+        refused = not paid and not queries.dataset.ledger.balance(queries.role.account).admits(cost_of(loss))
         return Forecast(
             loss.epsilon, loss.rho, terms.answers, spec.sensitivity, questions, confidence,
-            spec.reach(questions, miss), spec.answer_error(miss), self._claim is not None,
+            spec.reach(questions, miss), spec.answer_error(miss), paid, refused,
         )  # fmt: skip
 
     def _spec_for(

@@ -196,9 +196,11 @@ def test_what_the_budget_does_not_cover_is_not_asked(tmp_path: Path) -> None:
     (tmp_path / "poor.yaml").write_text(text)
     with dpsql.connect(tmp_path / "poor.yaml") as poor:
         assert poor.above_threshold(10**6).explain().epsilon == 1  # the session's
+        assert "it would be refused" in str(poor.above_threshold(10**6, epsilon=3).explain(COUNT))
         with pytest.raises(BudgetExceeded):
             poor.above_threshold(10**6, epsilon=3).ask(COUNT)
         asked = poor.above_threshold(10**9, epsilon=2)
+        assert not asked.explain(COUNT).refused
         for _ in range(5):
             asked.ask(COUNT)
         with pytest.raises(BudgetExceeded):
