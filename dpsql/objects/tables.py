@@ -9,15 +9,18 @@ from typing import Any
 
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Made
-from dpsql.objects.within import Within, read_within
+from dpsql.objects.within import array_within, read_within, small
 from dpsql.plain import tell, told
 from dpsql.plan.stages import Axis, Bins
+from dpsql.post.arrays import Coded, Numbered
 from dpsql.post.tables import bin_value
 from dpsql.privacy.release import from_bytes
 from dpsql.privacy.synthesis import ROW
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, MadeTable
 from dpsql.types import parse_type
+
+Arrays = tuple[Coded | Numbered, ...]
 
 
 def write_axes(axes: Sequence[Axis]) -> list[dict[str, Any]]:
@@ -63,26 +66,25 @@ def table_of(made: Made, key: str) -> MadeTable:
     return MadeTable(made.name, key, columns, "synthetic rows: made by " + definition["statement"])
 
 
-def rows_of(made: Made, body: bytes) -> list[list[Any]]:
+def arrays_of(made: Made, body: bytes) -> Arrays:
     """The columns of the table: its release has codes for each, and places within bins for those that have bins."""
     definition = json.loads(made.definition)
     axes = read_axes(definition["axes"])
     parts, _, *cells = from_bytes(body).cells
     rows = parts == ROW
     offsets = iter(cells[len(axes) :])
-    columns = []
+    columns: list[Coded | Numbered] = []
     for axis, codes, part in zip(axes, cells, definition["within"], strict=False):
         within = read_within(part)
         if within is None:
-            columns.append(values_of(axis, codes[rows].tolist()))
+            columns.append(Coded(small(codes[rows], axis.size), tuple(values_of(axis, range(axis.size)))))
         else:
-            columns.append(values_within(axis, within, codes[rows].tolist(), next(offsets)[rows].tolist()))
-    return columns
+            columns.append(array_within(axis, within, codes[rows], next(offsets)[rows]))
+    return tuple(columns)
 
 
 def values_of(axis: Axis, codes: Sequence[int]) -> list[Any]:
     """The values that codes from 0 on stand for."""
-    known: dict[int, Any] = {}
 
     def value(code: int) -> Any:
         if is_null(axis, code):
@@ -92,15 +94,7 @@ def values_of(axis: Axis, codes: Sequence[int]) -> list[Any]:
         assert axis.bins is not None
         return bin_value(code + axis.bins.lower, axis.bins)
 
-    return [known[code] if code in known else known.setdefault(code, value(code)) for code in codes]
-
-
-def values_within(axis: Axis, within: Within, codes: Sequence[int], offsets: Sequence[int]) -> list[Any]:
-    """The values at places within the bins of codes."""
-    bins = axis.bins
-    assert bins is not None
-    pairs = zip(codes, offsets, strict=True)
-    return [None if is_null(axis, code) else within.value(code, offset, bins) for code, offset in pairs]
+    return [value(code) for code in codes]
 
 
 def is_null(axis: Axis, code: int) -> bool:
