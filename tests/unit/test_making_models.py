@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.session import Session
+from dpsql.types import BOOLEAN, DOUBLE, TEXT
 
 SCHEMA = """
 dpsql: 1
@@ -243,14 +245,80 @@ def test_predictions_within_predictions_grow_no_faster_than_they_are_written(ann
         ("SELECT ACCURACY(5) FROM patients", InvalidSyntax, "the name of a model"),
         ("SELECT ACCURACY(m, back) FROM patients", InvalidSyntax, "takes the label and 3 features"),
         ("SELECT ACCURACY(line) FROM patients", TypeMismatch, "is linear"),
-        ("SELECT ACCURACY(m) FROM visits", UnknownColumn, "does not exist"),
-        ("SELECT AVG(PREDICT(m)) FROM visits", UnknownColumn, "does not exist"),
+        ("SELECT ACCURACY(m) FROM visits", UnknownColumn, 'takes a column "age", which is not there'),
+        ("SELECT AVG(PREDICT(m)) FROM visits", UnknownColumn, 'takes a column "age", which is not there'),
+        ("SELECT PREDICT(line) FROM wards", UnknownColumn, 'takes a column "sex", which is not there'),
     ],
 )
 def test_wrong_predictions_are_refused_with_their_place(ann: Session, sql: str, error: type[Error], says: str) -> None:
+    sql = sql.replace("FROM wards", "FROM (SELECT age FROM wards) AS w")
     with pytest.raises(error, match=says) as caught:
         ann.execute(sql)
     assert caught.value.span is not None
+    assert error is not UnknownColumn or str(caught.value.hint).startswith("Give the arguments: ")
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "kind", "at"),
+    [
+        ("SELECT PREDICT(m, 'f', 3, 30)", 1, "a number", "'f'"),
+        ("SELECT PREDICT(m, sex, cost, age) FROM wards", 1, "a number", "sex"),
+        ("SELECT PREDICT(m, w.age, 3, w.cost), COUNT(*) FROM wards AS w GROUP BY age, cost", 3, "text", "w.cost"),
+        ("SELECT PREDICT(m, age, k, 'f') FROM (SELECT age, upper(sex) AS k FROM wards) AS t", 2, "a number", "k"),
+        ("WITH t AS (SELECT sex AS k FROM wards) SELECT PREDICT(m, k, 3, 'f') FROM t", 1, "a number", "k"),
+        ("SELECT PREDICT(m, k, 3, 'f') FROM (SELECT sex AS k, COUNT(*) FROM patients GROUP BY sex) q", 1, "a number",
+         "k"),
+        ("SELECT AVG(PREDICT(m, age, 3, age)) FROM patients", 3, "text", "age"),
+        ("SELECT PREDICT(m, PREDICT(m, 30, 3, 'f'), 3, PREDICT(m, 30, 3, 'f'))", 3, "text", None),
+        ("SELECT PREDICT(line, 30, 'f', 5)", 3, "true or false", "5"),
+        ("SELECT PREDICT(m, DATE '2020-01-01', 3, 'f')", 1, "a number", "'2020-01-01'"),
+        ("SELECT (SELECT PREDICT(m, w.sex, 3, 'f') FROM (SELECT 1 AS o) AS t) FROM wards AS w", 1, "a number", "w.sex"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_pointed_at(
+    ann: Session, sql: str, place: int, kind: str, at: str | None
+) -> None:
+    before = ann.budget().charges
+    with pytest.raises(TypeMismatch, match=rf"argument {place} of PREDICT\(.*\) must be {kind}") as caught:
+        ann.execute(sql)
+    span = caught.value.span
+    assert span is not None and (at is None or sql[span.start : span.end] == at)
+    assert ann.budget().charges == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT PREDICT(m, NULL, 3, 'f')",
+        "SELECT PREDICT(m, age, cost, CASE WHEN age > 40 THEN 'm' ELSE sex END) FROM wards",
+        "SELECT age + 1 AS next, PREDICT(m, next, 3, 'f') FROM wards",
+        "SELECT PREDICT(m, day - DATE '2020-01-01', 3, 'f') FROM (SELECT DATE '2020-02-01' AS day) AS t",
+        "SELECT PREDICT(m, '30'::INTEGER, 3, 'f'), PREDICT(line, 30, 'f', age > 3) FROM wards",
+        "SELECT PREDICT(m, x, 3, 'f') FROM (VALUES (30), (40)) AS v(x)",
+        "SELECT PREDICT(m, x, 3, 'f') FROM generate_series(1, 3) AS g(x)",
+        "SELECT PREDICT(m) FROM (SELECT * FROM wards) AS w",
+        "WITH wards AS (SELECT age AS sex, 'f' AS age FROM wards) SELECT PREDICT(m, sex, 3, age) FROM wards",
+        "WITH RECURSIVE t(sex) AS (SELECT 30 UNION ALL SELECT sex + 1 FROM t WHERE sex < 33) "
+        "SELECT PREDICT(m, sex, 3, 'f') FROM t",
+        "SELECT (SELECT PREDICT(m) FROM (SELECT 1 AS one) AS t) FROM wards",
+        "SELECT 30 AS age, 2.5 AS cost, 'm' AS sex, PREDICT(m, 30, 2.5, 'm')",
+    ],
+)
+def test_arguments_whose_kind_fits_or_is_not_known(ann: Session, sql: str) -> None:
+    assert ann.execute(sql).rows
+
+
+def test_kinds_of_columns_of_columns_are_told_in_time(ann: Session) -> None:
+    parts = ["t0 AS (SELECT age AS a, cost AS b FROM wards)"]
+    parts += [f"t{n} AS (SELECT a + b + a + b AS a, a + b + a AS b FROM t{n - 1})" for n in range(1, 15)]
+    start = time.process_time()
+    assert ann.execute(f"WITH {', '.join(parts)} SELECT PREDICT(m, a, b, 'f') FROM t14").rows
+    assert time.process_time() - start < 3
+
+
+def test_parameters_of_a_prediction_have_its_types(ann: Session) -> None:
+    prepared = ann.prepare("SELECT PREDICT(m, $1, $2, $3), PREDICT(line, $4, $5, $6)", ())
+    assert prepared.parameters == (DOUBLE, DOUBLE, TEXT, DOUBLE, TEXT, BOOLEAN) and prepared.unknown is None
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
