@@ -449,6 +449,57 @@ def test_a_model_in_python(ann: Session, folder: Path) -> None:
     assert json.dumps(model.terms_)
 
 
+def test_a_value_that_was_not_declared_has_no_prediction_in_python_as_in_sql(ann: Session) -> None:
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    rows = [[30, 100.0, "nope"], [30, 100.0, None], [30, math.nan, "f"], [30, 100.0, "f"]]
+    told = [ann.execute("SELECT PREDICT(m, ?, ?, ?)", [a, None if b != b else b, c]).rows[0][0] for a, b, c in rows]
+    assert told[:3] == [None, None, None] and np.isnan(model.predict_proba(rows)[:3]).all()
+    assert model.predict_proba(rows)[3, 1] == pytest.approx(told[3])
+    assert model.predict(rows).tolist() == [None, None, None, told[3] > 0.5]
+    line = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
+    assert np.isnan(line.predict([[40, "nope", True], [40, "f", None]])).all()
+    assert line.predict([[40, "f", 1]]) == pytest.approx(line.predict([[40, "f", np.True_]]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([1, 2, 3], "a row has 3 values: age, cost, sex"),
+        (5, "a row has 3 values"),
+        ("abc", "a row has 3 values"),
+        (["abc"], "a row has 3 values"),
+        ([{"age": 1, "cost": 2, "sex": "f"}], "a row has 3 values"),
+        ([["x", 2, "f"]], "feature \"age\" takes numbers, not 'x'"),
+        ([["30", 2, "f"]], "feature \"age\" takes numbers, not '30'"),
+        ([[[1], 2, "f"]], 'feature "age" takes numbers'),
+    ],
+)
+def test_rows_that_are_none_are_told(ann: Session, rows: object, says: str) -> None:
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match=says):
+        model.predict(rows)
+
+
+def test_a_truth_is_asked_for(ann: Session) -> None:
+    line = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match='feature "back" takes true or false'):
+        line.predict([[40, "f", 5]])
+
+
+def test_values_of_a_model_are_plain_json(ann: Session) -> None:
+    plain = json.loads(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    assert [term["value"] for term in plain["terms"]] == [None, None, "f", "m"] and plain["classes"] == [False, True]
+
+
+def test_a_frame_without_a_feature(ann: Session) -> None:
+    pandas = package("pandas")
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match='the frame has no column "cost"'):
+        model.predict(pandas.DataFrame({"sex": ["f"], "age": [30]}))
+    frame = pandas.DataFrame({"sex": ["f", None], "cost": [1.0, 2.0], "age": pandas.array([None, 3], dtype="Int64")})
+    assert np.isnan(model.decision_function(frame)).all()
+
+
 def test_a_frame_is_read_by_the_names_of_its_columns(ann: Session) -> None:
     pandas = package("pandas")
     model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
@@ -467,3 +518,6 @@ def test_an_estimator_of_scikit_learn_predicts_the_same(ann: Session) -> None:
     values = [[40, "f", True]]
     assert line.to_sklearn().predict(values) == pytest.approx(line.predict(values))
     assert np.isfinite(line.predict(values)).all()
+    for row in ([30, 100.0, "nope"], [30, None, "f"]):
+        with pytest.raises(ValueError, match="NaN"):
+            estimator.predict([row])
