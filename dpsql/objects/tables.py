@@ -9,14 +9,14 @@ from typing import Any
 
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Made
-from dpsql.objects.within import array_within, read_within, small
+from dpsql.objects.within import Within, array_within, read_within, small
 from dpsql.plain import tell, told
 from dpsql.plan.stages import Axis, Bins
 from dpsql.post.arrays import Coded, Numbered
 from dpsql.post.tables import bin_value
 from dpsql.privacy.release import from_bytes
 from dpsql.privacy.synthesis import ROW
-from dpsql.schema.domain import Domain
+from dpsql.schema.domain import Domain, to_number
 from dpsql.schema.model import Column, MadeTable
 from dpsql.types import parse_type
 
@@ -62,8 +62,24 @@ def read_definition(made: Made) -> tuple[Axis, ...]:
 def table_of(made: Made, key: str) -> MadeTable:
     """As the catalog shows it."""
     definition = json.loads(made.definition)
-    columns = tuple(Column(axis.name, Domain(axis.type)) for axis in read_axes(definition["axes"]))
+    axes = zip(read_axes(definition["axes"]), definition["within"], strict=True)
+    columns = tuple(Column(axis.name, _domain(axis, read_within(within))) for axis, within in axes)
     return MadeTable(made.name, key, columns, "synthetic rows: made by " + definition["statement"])
+
+
+def _domain(axis: Axis, within: Within | None) -> Domain:
+    """What its rows can have, by the definition alone: bounds and values of what it was made of, or released ones."""
+    domain = Domain(axis.type, values=axis.values)
+    if axis.bins is None:
+        if not axis.values or not (axis.type.is_number or axis.type.is_time):
+            return domain
+        numbers = [to_number(value) for value in axis.values]
+        return domain.with_bounds(min(numbers), max(numbers))
+    lower, upper = (axis.bins.lower, axis.bins.upper) if within is None else within.ends(axis)
+    step = axis.bins.grid if within is None else within.step
+    low, high = axis.bins.origin + lower * step, axis.bins.origin + upper * step
+    whole = axis.type.is_integer or axis.type.is_time  # a value is the nearest whole number
+    return domain.with_bounds(Fraction(round(low)), Fraction(round(high))) if whole else domain.with_bounds(low, high)
 
 
 def arrays_of(made: Made, body: bytes) -> Arrays:

@@ -38,6 +38,11 @@ class Within:
     def value(self, code: int, offset: int, bins: Bins) -> Any:
         return bin_value(self.firsts[code] + offset, replace(bins, grid=self.step))
 
+    def ends(self, axis: Axis) -> tuple[int, int]:
+        """The first and the last value, in steps."""
+        last = axis.size - 1 - axis.null
+        return self.firsts[0], self.firsts[last] + self.widths[last] - 1
+
     def written(self) -> dict[str, Any]:
         return {"step": str(self.step), "firsts": list(self.firsts), "widths": list(self.widths)}
 
