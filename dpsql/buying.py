@@ -22,7 +22,7 @@ from dpsql.figures import Charge
 from dpsql.ledger.base import Account, Admit, Asked, Balance, Claim, Receipt, Statement
 from dpsql.ledger.budget import refuse_account
 from dpsql.post.holes import Values, fill, values_from_bytes, values_to_bytes
-from dpsql.post.sandbox import ReleasedTable
+from dpsql.post.sandbox import Table
 from dpsql.post.tables import released_tables
 from dpsql.privacy.filters import NO_COST, cost_of
 from dpsql.privacy.loss import NO_LOSS, Loss, total
@@ -95,7 +95,7 @@ class Buyer:
             return served
 
     def buy(
-        self, compiled: Compiled, told: Told, public: list[ReleasedTable], served: tuple[Claim, ...] | None
+        self, compiled: Compiled, told: Told, public: Sequence[Table], served: tuple[Claim, ...] | None
     ) -> Bought:
         """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones.
 
@@ -113,7 +113,7 @@ class Buyer:
         def filled(place: int) -> Values:
             if place in ready:
                 return ready[place]
-            tables = public + released_tables(told.compiled, releases, nonnegative=False)
+            tables = [*public, *released_tables(told.compiled, releases, nonnegative=False)]
             return fill(compiled.steps[place].holes, tables, self.timeout)
 
         bodies: dict[int, bytes] = {}

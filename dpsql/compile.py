@@ -104,7 +104,7 @@ def compile_query(
         if not any(map(is_null, parameters)):  # a program may well pass NULL
             refuse_slips(parsed.query)
         settings = with_options(settings, resolved.schema, parsed.options)
-        query = expand_predictions(parsed.query, resolved.schema.models)
+        query = expand_predictions(parsed.query, resolved.schema)
         parts = split(query, resolved.schema, now, who, settings.ranges)
         return _Compiler(resolved, settings, who, aims).compile(sql, parts)
     except Error as error:

@@ -47,6 +47,8 @@ def to_plain(value: object) -> Any:
             return value.isoformat()
         case tuple() | list():
             return [to_plain(one) for one in value]
+        case dict():  # a released value, as it was told
+            return {str(name): to_plain(one) for name, one in value.items()}
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")
 

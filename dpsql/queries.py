@@ -28,7 +28,8 @@ from dpsql.ledger.base import Claim
 from dpsql.objects.own import Belongings, Seen
 from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
 from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn, ReleasedTable
+from dpsql.post.arrays import ArrayTable
+from dpsql.post.sandbox import OutputColumn, Table
 from dpsql.post.tables import empty_tables, public_table, released_tables
 from dpsql.prices import Asker, kinds_of, quoted, with_prices
 from dpsql.recent import Recent
@@ -163,7 +164,7 @@ class Queries:
         public = [self._public(read) for read in compiled.reads]
         told = Told(compiled) if served is not None else self._told(compiled)
         bought = self.buyer.buy(compiled, told, public, served)
-        tables = public + released_tables(told.compiled, bought.releases, self.settings.nonnegative)
+        tables = [*public, *released_tables(told.compiled, bought.releases, self.settings.nonnegative)]
         result = sandbox.run(compiled.post_sql, tables, self._seconds())
         answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
         if bought.numbers and not compiled.reads and not told.sources and _is_small(answer):
@@ -183,12 +184,12 @@ class Queries:
         """What a statement makes of its releases and public tables."""
         return compiled.making, self.settings.nonnegative
 
-    def _public(self, read: PublicStep) -> ReleasedTable:
+    def _public(self, read: PublicStep) -> Table:
         if read.sql is not None:
             return public_table(read, self.dataset.engine.public(read.sql, {}))
         if read.place == MADE:
             columns = tuple((column.name, column.type) for column in read.columns)
-            return ReleasedTable(read.name, columns, self.own.rows(read.table))
+            return ArrayTable(read.name, columns, self.own.arrays(read.table))
         found = find_catalog(self.shown(), self.who, read.place, read.table)
         return public_table(read, found.rows if found is not None else ())
 

@@ -271,7 +271,8 @@ class Session:
         ticket = self._preparing = self.dataset.runs.ticket(self._state.now.variables.statement_timeout)
         try:
             with self._set(settings, ticket):
-                return prepare(self, self._shown, self._held, sql, types)
+                shown = self._declared.with_made(self._own.tables, self._own.models)
+                return prepare(self, shown, self._held, sql, types)
         except Error as error:
             if error.statement is None:
                 error.statement = sql

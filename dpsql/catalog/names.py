@@ -45,7 +45,8 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class NamedTable:
-    """`kind` is `private`, `public` or `view`."""
+    """`kind` is `private`, `public`, `view` or `synthetic`: a table that the account has made, which catalogs show as a
+    view."""
 
     name: str
     kind: str
@@ -55,6 +56,10 @@ class NamedTable:
     comment: str | None = None
     definition: str | None = None
     description: str | None = None
+
+    @property
+    def is_view(self) -> bool:
+        return self.kind in ("view", "synthetic")
 
     def column(self, name: str) -> NamedColumn | None:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
@@ -79,15 +84,17 @@ def _table(schema: Schema, table: Table) -> NamedTable:
     )
 
 
-def _column(table: Table, column: Column) -> NamedColumn:
+def _column(table: Table | View, column: Column) -> NamedColumn:
     values = None if column.domain.values is None else tuple(str(value) for value in column.domain.values)
-    is_unit = isinstance(table.unit, OwnUnit) and table.unit.column == column.name
+    is_unit = isinstance(table, Table) and isinstance(table.unit, OwnUnit) and table.unit.column == column.name
     bounds = bounds_text(column.domain) or None
     comment = column_comment(table, column)
     return NamedColumn(column.name, column.type, bounds, values, is_unit, comment, column.description)
 
 
 def _view(schema: Schema, view: View) -> NamedTable:
-    columns = tuple(NamedColumn(column.name, column.type) for column in view.columns)
+    made = any(table.name == view.name for table in schema.made)
+    columns = tuple(_column(view, column) for column in view.columns)
     comment = table_comment(schema, view)
-    return NamedTable(view.name, "view", columns, comment=comment, definition=view.sql, description=view.description)
+    kind = "synthetic" if made else "view"
+    return NamedTable(view.name, kind, columns, comment=comment, definition=view.sql, description=view.description)

@@ -4,7 +4,7 @@ have scikit-learn. All of it is made of what SHOW MODEL tells."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +23,7 @@ class _Term:
     value: Any  # of a category
     coefficient: float
     error: float
-
-    def column(self, values: Sequence[Any]) -> list[float]:
-        """What its coefficient is multiplied with, in each row; NaN where the feature is missing."""
-        if self.value is None:
-            return [np.nan if one is None else float(one) for one in values]
-        return [np.nan if one is None else float(one == self.value) for one in values]
+    truth: bool = False  # of a boolean: what true adds
 
 
 @dataclass(frozen=True)
@@ -82,18 +77,16 @@ class Model:
         return self._intercept.error
 
     def design_matrix(self, rows: Any) -> Floats:
-        """The rows as numbers, a column for each of `terms_`. `rows` are in the order of the features, or a frame."""
-        columns = self._columns(rows)
-        return np.array([term.column(columns[term.feature]) for term in self._terms], dtype=float).T
+        """The rows as numbers, a column for each of `terms_`. `rows` are in the order of the features, or a frame.
 
-    def _columns(self, rows: Any) -> dict[str, Sequence[Any]]:
-        names = self.feature_names_in_.tolist()
-        if hasattr(rows, "columns"):  # a frame of pandas or polars
-            return {name: list(rows[name]) for name in names}
-        found = [list(row) for row in rows]
-        if any(len(row) != len(names) for row in found):
-            raise InterfaceError(f"a row has {len(names)} values: {', '.join(names)}")
-        return {name: [row[place] for row in found] for place, name in enumerate(names)}
+        NaN where a value is missing, or is none that was declared, as PREDICT has NULL there.
+        """
+        columns = columns_of(rows, self.feature_names_in_.tolist())
+        found = [column for name, values in columns.items() for column in _coded(self._of(name), values)]
+        return np.array(found, dtype=float).T
+
+    def _of(self, feature: str) -> tuple[_Term, ...]:
+        return tuple(term for term in self._terms if term.feature == feature)
 
     def decision_function(self, rows: Any) -> Floats:
         found: Floats = self.design_matrix(rows) @ self.coef_.reshape(-1) + self._intercept.coefficient
@@ -107,12 +100,21 @@ class Model:
         return np.stack([1 - yes, yes], axis=1)
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """The likelier class, or the value of a linear model."""
+        """The likelier class, or the value of a linear model. A row without a prediction has None, or NaN."""
         found = self.decision_function(rows)
-        return self.classes_[(found > 0).astype(int)] if self.is_logistic else found
+        if not self.is_logistic:
+            return found
+        classes: npt.NDArray[Any] = self.classes_[(found > 0).astype(int)]
+        if np.isnan(found).any():
+            classes = classes.astype(object)
+            classes[np.isnan(found)] = None
+        return classes
 
     def to_sklearn(self) -> Any:
-        """A fitted pipeline of scikit-learn, which takes rows as `predict` does."""
+        """A fitted pipeline of scikit-learn, which takes rows as `predict` does.
+
+        It raises ValueError where a value is missing or was not declared: its estimators take no NaN.
+        """
         try:
             from sklearn.linear_model import LinearRegression, LogisticRegression
             from sklearn.pipeline import Pipeline
@@ -127,10 +129,69 @@ class Model:
         return Pipeline([("terms", FunctionTransformer(self.design_matrix)), ("model", estimator)])
 
 
+def columns_of(rows: Any, names: list[str]) -> dict[str, Sequence[Any]]:
+    """The values of each feature."""
+    told = f"{len(names)} values: {', '.join(names)}"
+    if hasattr(rows, "columns"):  # a frame of pandas or polars
+        missing = [name for name in names if name not in rows.columns]
+        if missing:
+            raise InterfaceError(f'the frame has no column "{missing[0]}"', hint=f"A row has {told}.")
+        return {name: list(rows[name]) for name in names}
+    found = [_row(row) for row in rows] if _is_many(rows) else None
+    if found is None or any(row is None or len(row) != len(names) for row in found):
+        raise InterfaceError(f"a row has {told}", hint="Give a list of rows, each of them a list, or a frame.")
+    return {name: [row[place] for row in found if row is not None] for place, name in enumerate(names)}
+
+
+def _row(row: Any) -> list[Any] | None:
+    return list(row) if _is_many(row) else None
+
+
+def _is_many(value: Any) -> bool:
+    """A text, and a mapping, are none: what would be read of them is nobody's row."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _coded(terms: Sequence[_Term], values: Sequence[Any]) -> list[list[float]]:
+    """What the coefficients of one feature are multiplied with, in each row."""
+    first = terms[0]
+    if first.value is None:
+        return [[_number(first, value) for value in values]]
+    declared = [term.value for term in terms]
+    known = [any(_same(value, one) for one in declared) for value in values]
+    return [
+        [float(_same(value, one)) if fits else np.nan for value, fits in zip(values, known, strict=True)]
+        for one in declared
+    ]
+
+
+def _same(value: Any, declared: Any) -> bool:
+    return value is declared or (not _is_missing(value) and bool(value == declared))
+
+
+def _number(term: _Term, value: Any) -> float:
+    if _is_missing(value):
+        return np.nan
+    try:
+        found = None if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or (term.truth and found not in (0.0, 1.0)):
+        takes = "true or false" if term.truth else "numbers"
+        raise InterfaceError(f'feature "{term.feature}" takes {takes}, not {str(value)[:40]!r}')
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas has for them, which does not even compare."""
+    nan = isinstance(value, float) and value != value
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+
+
 def read_model(text: str) -> Model:
     """From what SHOW MODEL … (FORMAT JSON) tells."""
     plain = json.loads(text)
-    classes = [told(json.loads(one)) for one in plain["classes"]]
+    classes = [told(one) for one in plain["classes"]]
     return Model(
         plain["name"],
         plain["family"],
@@ -144,5 +205,4 @@ def read_model(text: str) -> Model:
 
 
 def _term(plain: dict[str, Any]) -> _Term:
-    value = None if plain["value"] is None else told(json.loads(plain["value"]))
-    return _Term(plain["feature"], value, plain["coefficient"], plain["error"])
+    return _Term(plain["feature"], told(plain["value"]), plain["coefficient"], plain["error"], plain["truth"])

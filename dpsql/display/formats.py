@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 def csv_lines(names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    """NULL is an empty field, an empty text is `""`, as PostgreSQL's COPY writes them."""
+    """NULL is an empty field, an empty text is `""`, as PostgreSQL's COPY writes them; lists and maps are JSON."""
     yield ",".join(_csv_text(name) for name in names)
     for row in rows:
         yield ",".join(_csv_field(value) for value in row)
@@ -33,6 +33,8 @@ def _csv_field(value: Any) -> str:
             return f"{value:f}"
         case dt.datetime():
             return value.isoformat(" ")
+        case list() | tuple() | dict():
+            return _csv_text(_json_value(value))
         case _:
             return _csv_text(str(value))
 

@@ -13,7 +13,8 @@ from dpsql.ledger.base import Made
 from dpsql.post.sandbox import OutputColumn
 from dpsql.queries import Queries
 from dpsql.sql.made_commands import CreateCommand
-from dpsql.sql.parameters import Parameter
+from dpsql.sql.parameters import Parameter, written_out
+from dpsql.sql.parse import tokenize
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Asked:
     command: CreateCommand
     sql: str
     parameters: Sequence[Parameter]
+
+    @property
+    def statement(self) -> str:
+        """As it is told again: with the values that were bound to it."""
+        return written_out(self.sql, tokenize(self.sql), self.parameters).strip()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from dpsql.answer import Answer, done, json_answer, rows_answer
@@ -78,10 +79,22 @@ def _create(asked: Asked) -> Answer:
         raise error
     making = maker_of(command.kind).make(asked)
     made = Made(command.kind, command.name, making.release, json.dumps(making.definition), queries.clock())
-    ledger = queries.dataset.ledger
-    ledger.objects.keep(queries.role.account.name, made, instead=command.instead)
+    with _meanwhile(command):
+        queries.dataset.ledger.objects.keep(queries.role.account.name, made, instead=command.instead)
     queries.own.again()
     return replace(making.answer, command=tag)
+
+
+@contextmanager
+def _meanwhile(command: CreateCommand) -> Iterator[None]:
+    """Another session took the name while this one paid: a release is found by what was asked, whatever its name."""
+    try:
+        yield
+    except ProgrammingError as error:
+        error.detail = "Another session made it meanwhile. This one was charged, and its release is stored."
+        error.hint = "The same statement with another name makes it for nothing."
+        error.span = command.span
+        raise
 
 
 def _named(queries: Queries, command: CreateCommand) -> Made | None:

@@ -74,7 +74,7 @@ class ModelMaker:
         studied = _studied(asked, own, settings)
         bought = asked.queries.bought(studied.compiled)
         definition = {
-            "statement": asked.sql.strip(),
+            "statement": asked.statement,
             "method": studied.study.kind,
             "axes": write_axes(studied.axes),
         }

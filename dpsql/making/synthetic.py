@@ -120,7 +120,7 @@ class SyntheticTables:
         receipts = (*(one for _, answered in found for one in answered.receipts), *bought.receipts)
         loss = total([*(answered.loss for _, answered in found), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
-        return Making(number, draft.definition(asked.sql.strip()), answer)
+        return Making(number, draft.definition(asked.statement), answer)
 
     def _checked(self, asked: Asked, rows: Rows, chosen: Chosen, asking: list[Values]) -> tuple[Draft, list[Released]]:
         """The table as far as it is known, and its values where they were paid for before. Nothing is charged.

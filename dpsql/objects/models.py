@@ -122,10 +122,10 @@ def _ends(axis: Axis) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class PlainTerm:
-    """`value` is JSON, as `plain.tell` writes it; None where the feature is a number or a boolean (`truth`)."""
+    """`value` is as `plain.tell` has it; None where the feature is a number or a boolean (`truth`)."""
 
     feature: str
-    value: str | None
+    value: Any
     coefficient: float
     error: float
     truth: bool
@@ -133,14 +133,14 @@ class PlainTerm:
 
 @dataclass(frozen=True)
 class PlainModel:
-    """For programs. `classes` are JSON each."""
+    """For programs. `classes` are as `plain.tell` has them."""
 
     name: str
     family: str
     method: str
     statement: str
     label: str
-    classes: tuple[str, ...]
+    classes: tuple[Any, ...]
     intercept: PlainTerm
     terms: tuple[PlainTerm, ...]
 
@@ -152,12 +152,11 @@ def plain_model(model: MadeModel, definition: dict[str, Any]) -> PlainModel:
         definition["method"],
         definition["statement"],
         model.label,
-        tuple(json.dumps(tell(value)) for value in model.classes),
+        tuple(tell(value) for value in model.classes),
         _plain_term(model.intercept),
         tuple(map(_plain_term, model.terms)),
     )
 
 
 def _plain_term(term: Term) -> PlainTerm:
-    value = None if term.value is None else json.dumps(tell(term.value))
-    return PlainTerm(term.feature, value, term.coefficient, term.error, term.truth)
+    return PlainTerm(term.feature, tell(term.value), term.coefficient, term.error, term.truth)

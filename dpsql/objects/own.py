@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dpsql.errors import StaleData, UnknownFunction, UnknownTable
 from dpsql.ledger.base import Ledger, Made
 from dpsql.objects.models import model_of
-from dpsql.objects.tables import rows_of, table_of
+from dpsql.objects.tables import Arrays, arrays_of, table_of
 from dpsql.recent import Recent
 from dpsql.schema.made_models import MadeModel
 from dpsql.schema.model import MadeTable, Resolved
@@ -33,7 +33,7 @@ class Seen:
 
     objects: Recent[tuple[Made, ...]] = field(default_factory=lambda: Recent(KEPT))
     schemas: Recent[Resolved] = field(default_factory=lambda: Recent(KEPT))
-    rows: Recent[list[list[Any]]] = field(default_factory=lambda: Recent(KEPT_ROWS))  # by key
+    arrays: Recent[Arrays] = field(default_factory=lambda: Recent(KEPT_ROWS))  # by key
     models: Recent[MadeModel] = field(default_factory=lambda: Recent(KEPT))  # by release and name
 
 
@@ -91,13 +91,13 @@ class Belongings:
                 raise
             return work()
 
-    def rows(self, key: str) -> list[list[Any]]:
+    def arrays(self, key: str) -> Arrays:
         """The columns of a synthetic table, as long as it is there."""
         self.again()
         made = next((one for one in self.all if one.kind == TABLE and self.key_of(one) == key), None)
         if made is None:
             raise UnknownTable("the synthetic table was dropped or replaced meanwhile", hint="Ask again.")
-        return self.seen.rows.get(key) or self.seen.rows.put(key, rows_of(made, self.body(made)))
+        return self.seen.arrays.get(key) or self.seen.arrays.put(key, arrays_of(made, self.body(made)))
 
     def body(self, made: Made) -> bytes:
         body = self.ledger.stored(made.release)

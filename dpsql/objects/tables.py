@@ -9,15 +9,18 @@ from typing import Any
 
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Made
-from dpsql.objects.within import Within, read_within
+from dpsql.objects.within import Within, array_within, read_within, small
 from dpsql.plain import tell, told
 from dpsql.plan.stages import Axis, Bins
+from dpsql.post.arrays import Coded, Numbered
 from dpsql.post.tables import bin_value
 from dpsql.privacy.release import from_bytes
 from dpsql.privacy.synthesis import ROW
-from dpsql.schema.domain import Domain
+from dpsql.schema.domain import Domain, to_number
 from dpsql.schema.model import Column, MadeTable
 from dpsql.types import parse_type
+
+Arrays = tuple[Coded | Numbered, ...]
 
 
 def write_axes(axes: Sequence[Axis]) -> list[dict[str, Any]]:
@@ -59,30 +62,45 @@ def read_definition(made: Made) -> tuple[Axis, ...]:
 def table_of(made: Made, key: str) -> MadeTable:
     """As the catalog shows it."""
     definition = json.loads(made.definition)
-    columns = tuple(Column(axis.name, Domain(axis.type)) for axis in read_axes(definition["axes"]))
+    axes = zip(read_axes(definition["axes"]), definition["within"], strict=True)
+    columns = tuple(Column(axis.name, _domain(axis, read_within(within))) for axis, within in axes)
     return MadeTable(made.name, key, columns, "synthetic rows: made by " + definition["statement"])
 
 
-def rows_of(made: Made, body: bytes) -> list[list[Any]]:
+def _domain(axis: Axis, within: Within | None) -> Domain:
+    """What its rows can have, by the definition alone: bounds and values of what it was made of, or released ones."""
+    domain = Domain(axis.type, values=axis.values)
+    if axis.bins is None:
+        if not axis.values or not (axis.type.is_number or axis.type.is_time):
+            return domain
+        numbers = [to_number(value) for value in axis.values]
+        return domain.with_bounds(min(numbers), max(numbers))
+    lower, upper = (axis.bins.lower, axis.bins.upper) if within is None else within.ends(axis)
+    step = axis.bins.grid if within is None else within.step
+    low, high = axis.bins.origin + lower * step, axis.bins.origin + upper * step
+    whole = axis.type.is_integer or axis.type.is_time  # a value is the nearest whole number
+    return domain.with_bounds(Fraction(round(low)), Fraction(round(high))) if whole else domain.with_bounds(low, high)
+
+
+def arrays_of(made: Made, body: bytes) -> Arrays:
     """The columns of the table: its release has codes for each, and places within bins for those that have bins."""
     definition = json.loads(made.definition)
     axes = read_axes(definition["axes"])
     parts, _, *cells = from_bytes(body).cells
     rows = parts == ROW
     offsets = iter(cells[len(axes) :])
-    columns = []
+    columns: list[Coded | Numbered] = []
     for axis, codes, part in zip(axes, cells, definition["within"], strict=False):
         within = read_within(part)
         if within is None:
-            columns.append(values_of(axis, codes[rows].tolist()))
+            columns.append(Coded(small(codes[rows], axis.size), tuple(values_of(axis, range(axis.size)))))
         else:
-            columns.append(values_within(axis, within, codes[rows].tolist(), next(offsets)[rows].tolist()))
-    return columns
+            columns.append(array_within(axis, within, codes[rows], next(offsets)[rows]))
+    return tuple(columns)
 
 
 def values_of(axis: Axis, codes: Sequence[int]) -> list[Any]:
     """The values that codes from 0 on stand for."""
-    known: dict[int, Any] = {}
 
     def value(code: int) -> Any:
         if is_null(axis, code):
@@ -92,15 +110,7 @@ def values_of(axis: Axis, codes: Sequence[int]) -> list[Any]:
         assert axis.bins is not None
         return bin_value(code + axis.bins.lower, axis.bins)
 
-    return [known[code] if code in known else known.setdefault(code, value(code)) for code in codes]
-
-
-def values_within(axis: Axis, within: Within, codes: Sequence[int], offsets: Sequence[int]) -> list[Any]:
-    """The values at places within the bins of codes."""
-    bins = axis.bins
-    assert bins is not None
-    pairs = zip(codes, offsets, strict=True)
-    return [None if is_null(axis, code) else within.value(code, offset, bins) for code, offset in pairs]
+    return [value(code) for code in codes]
 
 
 def is_null(axis: Axis, code: int) -> bool:

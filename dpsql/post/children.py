@@ -29,7 +29,7 @@ from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.exact import Row
 from dpsql.holding import HOLDING
 from dpsql.post.child import MOST_OF_AN_ANSWER, read_frame, write_frame
-from dpsql.post.sandbox import OutputColumn, ReleasedTable, Rows, asker, column_of, run_elsewhere
+from dpsql.post.sandbox import OutputColumn, Rows, Table, asker, column_of, run_elsewhere
 from dpsql.schema.model import Schema
 
 MOST = 8
@@ -62,11 +62,11 @@ class Children:
         self._schemas: dict[Schema, int] = {}
         self._closed = False
 
-    def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
+    def run(self, sql: str, tables: Sequence[Table], timeout: float) -> Rows:
         columns, rows = self._ask(("run", sql, list(tables), timeout), timeout)
         return Rows(tuple(column_of(name, spelled) for name, spelled in columns), rows)
 
-    def describe(self, sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
+    def describe(self, sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]:
         columns = self._ask(("describe", sql, list(tables), DESCRIBING), DESCRIBING)
         return tuple(column_of(name, spelled) for name, spelled in columns)
 

@@ -20,7 +20,7 @@ from uuid import UUID
 from dpsql.errors import DataError, LimitExceeded
 from dpsql.plan.stages import MOST_LENGTH, Hole, Shape
 from dpsql.post import sandbox
-from dpsql.post.sandbox import ReleasedTable
+from dpsql.post.sandbox import Table
 from dpsql.privacy.storage import read_scalar, write_scalar
 from dpsql.schema.domain import Domain
 from dpsql.types import Kind, Type, integer_range
@@ -31,12 +31,12 @@ MOST_REAL = 3.4028234e38
 _WIDE = Context(prec=80)
 
 
-def fill(holes: Sequence[Hole], tables: Sequence[ReleasedTable], timeout: float) -> Values:
+def fill(holes: Sequence[Hole], tables: Sequence[Table], timeout: float) -> Values:
     """The values of all holes of one release, from the tables that earlier steps gave."""
     return {hole.name: _filled(hole, tables, timeout) for hole in holes}
 
 
-def _filled(hole: Hole, tables: Sequence[ReleasedTable], timeout: float) -> Any:
+def _filled(hole: Hole, tables: Sequence[Table], timeout: float) -> Any:
     rows = sandbox.run(hole.sql, tables, timeout).rows
     if len(rows) > hole.most:
         if hole.shape is Shape.VALUE:

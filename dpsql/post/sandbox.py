@@ -8,6 +8,9 @@ One instance serves the whole process, one cursor each statement; a server has i
 
     WITH r1 AS MATERIALIZED (SELECT unnest($1::BIGINT[]) AS "n") SELECT … FROM r1
 
+Those of many rows come in as arrays (`arrays`), which the statement's own cursor, and nobody else's, has as a temporary
+view; it is gone with the cursor.
+
 A statement that has a WITH of its own gets ours put in front of its first part: `WITH x AS (…) SELECT …` becomes
 `WITH r1 AS MATERIALIZED (…), x AS (…) SELECT …`. (Around it as a sub-select, its ORDER BY would bind nobody; before it
 in parentheses, DuckDB 2.0 forgets the inner WITH.) So a release must not be named like a CTE of the statement.
@@ -27,14 +30,15 @@ from typing import Any, Protocol
 
 import duckdb
 
-from dpsql.engines.duckdb import identifier, in_utc, lock, spelling, types_of
+from dpsql.engines.duckdb import identifier, in_utc, lock, types_of
 from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
 from dpsql.engines.watch import Watch
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
 from dpsql.intervals import interval_words
+from dpsql.post.arrays import ArrayTable, list_of
 from dpsql.post.failures import read_failure
-from dpsql.types import Kind, Type, parse_type
+from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000
 MEMORY = "1GB"
@@ -75,6 +79,9 @@ class ReleasedTable:
             raise ValueError("a released table has one value for each row and column")
 
 
+Table = ReleasedTable | ArrayTable
+
+
 @dataclass(frozen=True)
 class OutputColumn:
     """`type` is None where dpsql has no such type, as for lists; `spelling` is DuckDB's word for it."""
@@ -93,8 +100,8 @@ class Rows:
 class Place(Protocol):
     """Where statements are post-processed instead of here: `children`, for a server."""
 
-    def run(self, sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows: ...
-    def describe(self, sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]: ...
+    def run(self, sql: str, tables: Sequence[Table], timeout: float) -> Rows: ...
+    def describe(self, sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]: ...
 
 
 _elsewhere: Place | None = None
@@ -121,19 +128,22 @@ def run_elsewhere(place: Place | None) -> None:
     _elsewhere = place
 
 
-def run(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
+def run(sql: str, tables: Sequence[Table], timeout: float) -> Rows:
     """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows."""
     return run_here(sql, tables, timeout) if _elsewhere is None else _elsewhere.run(sql, tables, timeout)
 
 
-def describe(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
+def describe(sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]:
     """The columns that `run` would give, whatever the rows: they are not looked at, and may be empty."""
     return describe_here(sql, tables) if _elsewhere is None else _elsewhere.describe(sql, tables)
 
 
-def run_here(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
-    text, parameters = _with_releases(sql, tables), [_values(column) for table in tables for column in table.rows]
+def run_here(sql: str, tables: Sequence[Table], timeout: float) -> Rows:
+    text, parameters = _with_releases(sql, tables), [one for table in tables for one in _parameters(table)]
     with _cursor(timeout) as cursor:
+        for table in tables:
+            if isinstance(table, ArrayTable):
+                cursor.register(table.view, dict(table.scanned))
         result = cursor.execute(_single_select(text), parameters or None)
         columns = tuple(column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
@@ -146,7 +156,8 @@ def run_here(sql: str, tables: Sequence[ReleasedTable], timeout: float) -> Rows:
         return Rows(columns, in_utc(rows, types))
 
 
-def describe_here(sql: str, tables: Sequence[ReleasedTable]) -> tuple[OutputColumn, ...]:
+def describe_here(sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]:
+    tables = [ReleasedTable(table.name, table.columns, [[] for _ in table.columns]) for table in tables]
     text = _with_releases(sql, tables)
     _single_select(text)
     with _cursor(timeout=10) as cursor:
@@ -158,38 +169,35 @@ def column_of(name: str, spelled: str) -> OutputColumn:
     return OutputColumn(name, parse_type(spelled), spelled)
 
 
-def _with_releases(sql: str, tables: Sequence[ReleasedTable]) -> str:
+def _with_releases(sql: str, tables: Sequence[Table]) -> str:
     own = re.match(r"\s*WITH\s+(RECURSIVE\s+)?", sql, re.IGNORECASE)
     rest = sql[own.end() :] if own else sql
     if re.match(r"\s*\(\s*WITH\b", sql, re.IGNORECASE):
         raise InternalError("a post-processing statement must not begin with WITH in parentheses")
     ctes, first = [], 1
     for table in tables:
-        ctes.append(f"{identifier(table.name)} AS MATERIALIZED ({_select(table, first)})")
-        first += len(table.columns)
+        ctes.append(f"{identifier(table.name)} AS {_select(table, first)}")
+        first += len(table.parameters) if isinstance(table, ArrayTable) else len(table.columns)
     if not ctes:
         return sql
     recursive = "RECURSIVE " if own and own[1] else ""
     return f"WITH {recursive}{', '.join(ctes)}{', ' if own else ' '}{rest}"
 
 
-def _select(table: ReleasedTable, first: int) -> str:
+def _select(table: Table, first: int) -> str:
+    if isinstance(table, ArrayTable):  # not materialized: what a statement does not use is not scanned
+        return f"({table.select(first)})"
     columns = [
-        f"unnest(${at}::{_list_of(type_)}) AS {identifier(name)}"
+        f"unnest(${at}::{list_of(type_)}) AS {identifier(name)}"
         for at, (name, type_) in enumerate(table.columns, start=first)
     ]
-    return f"SELECT {', '.join(columns) or '1'}"
+    return f"MATERIALIZED (SELECT {', '.join(columns) or '1'})"
 
 
-def _list_of(type_: Type | str) -> str:
-    if isinstance(type_, str):
-        return f"{type_}[]"
-    return "VARCHAR[]::INTERVAL[]" if type_.kind is Kind.INTERVAL else f"{spelling(type_)}[]"
-
-
-def _values(column: Sequence[Any]) -> list[Any]:
-    """As parameters. Intervals are told in words: the driver takes days and seconds of them."""
-    return [interval_words(value) if isinstance(value, dt.timedelta) else value for value in column]
+def _parameters(table: Table) -> list[list[Any]]:
+    """Intervals are told in words: the driver takes days and seconds of them."""
+    columns = table.parameters if isinstance(table, ArrayTable) else table.rows
+    return [[interval_words(one) if isinstance(one, dt.timedelta) else one for one in column] for column in columns]
 
 
 def _single_select(sql: str) -> duckdb.Statement:

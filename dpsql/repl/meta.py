@@ -207,11 +207,11 @@ def describe(shell: Shell, argument: str) -> None:
 
 
 def tables(shell: Shell, argument: str) -> None:
-    _list(shell, lambda table: table.kind != "view")
+    _list(shell, lambda table: not table.is_view)
 
 
 def views(shell: Shell, argument: str) -> None:
-    _list(shell, lambda table: table.kind == "view")
+    _list(shell, lambda table: table.is_view)
 
 
 def _list(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:

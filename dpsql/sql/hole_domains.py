@@ -23,7 +23,7 @@ from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Field, PublicScan, PublicTable, Rows, Scan, ScanColumn, Table, UnitId
 from dpsql.plan.walk import map_rows
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable, Schema
+from dpsql.schema.model import MADE, EngineTable, MadeTable, Schema
 from dpsql.sql.blocks import State
 from dpsql.sql.coerce import bind_literal
 from dpsql.types import Type
@@ -39,12 +39,19 @@ _WITHIN = (exp.Paren, exp.Alias, exp.Nullif, exp.Min, exp.Max, exp.Avg, exp.Medi
 
 def source_domains(domains: tuple[Domain, ...], post: exp.Query, state: State) -> tuple[Domain, ...]:
     """The domains of a hole's columns, with bounds where the post-processing that fills it shows some."""
+    made = _whole(post, post, state)
+    if made is not None and len(made.columns) == len(domains):
+        return tuple(_with_bounds(domain, column.domain) for domain, column in zip(domains, made.columns, strict=True))
     if not isinstance(post, exp.Select) or len(post.selects) != len(domains):
         return domains
     found = (_interval(item, post, state) if domain.type.is_number else None
              for item, domain in zip(post.selects, domains, strict=True))  # fmt: skip
     pairs = zip(domains, found, strict=True)
     return tuple(domain if bounds is None else domain.with_bounds(*bounds) for domain, bounds in pairs)
+
+
+def _with_bounds(domain: Domain, known: Domain) -> Domain:
+    return domain.with_bounds(*known.bounds) if domain.type.is_number and known.bounded else domain
 
 
 def _interval(node: exp.Expr, select: exp.Select, state: State) -> Interval | None:
@@ -113,11 +120,44 @@ def _hull(ends: list[Fraction]) -> Interval:
 def _column(node: exp.Column, select: exp.Select, state: State) -> Interval | None:
     release = state.releases.get(node.table)
     if release is None:
-        return _passed_on(node, select, state)
+        return _of_made(node, select, state) or _passed_on(node, select, state)
     column = next((c for c in release.columns if c.name == node.name and c.kind == "value"), None)
     if column is None:
         return None
     return _measured(release.aggregate.measures[column.place], release.aggregate, state.schema)
+
+
+def _of_made(node: exp.Column, select: exp.Select, state: State) -> Interval | None:
+    """A column of the only source, where that is a synthetic table: its bounds are those of what it was made of."""
+    start = select.args.get("from_")
+    if start is None or select.args.get("joins") or node.table.lower() not in ("", start.this.alias_or_name.lower()):
+        return None
+    made = _table(start.this, select, state)
+    column = None if made is None else next((c for c in made.columns if c.name.lower() == node.name.lower()), None)
+    return column.domain.bounds if column is not None and column.domain.bounded else None
+
+
+def _whole(query: exp.Expr, outer: exp.Expr, state: State) -> MadeTable | None:
+    """The synthetic table that a query is all columns of."""
+    if not isinstance(query, exp.Select) or [type(item) for item in query.expressions] != [exp.Star]:
+        return None
+    if any(query.expressions[0].args.values()) or query.args.get("joins") or query.args.get("from_") is None:
+        return None
+    return _table(query.args["from_"].this, outer, state)
+
+
+def _table(source: exp.Expr, outer: exp.Expr, state: State) -> MadeTable | None:
+    """By its own name, or by that of a WITH of the query that reads all of it."""
+    if not isinstance(source, exp.Table) or source.alias_column_names:
+        return None
+    if source.args.get("joins") or source.args.get("pivots") or source.args.get("laterals"):
+        return None
+    with_ = outer.args.get("with_")
+    for part in with_.expressions if isinstance(with_, exp.With) else ():
+        if part.alias.lower() == source.name.lower():
+            return None if part.alias_column_names else _whole(part.this, part.this, state)
+    read = next((one for one in state.reads.values() if one.name == source.name and one.place == MADE), None)
+    return None if read is None else next((one for one in state.schema.made if one.key == read.table), None)
 
 
 def _passed_on(node: exp.Column, select: exp.Select, state: State) -> Interval | None:

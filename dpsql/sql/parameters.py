@@ -68,6 +68,34 @@ def bind(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
     return bound
 
 
+def written_out(sql: str, tokens: list[Token], parameters: Sequence[Parameter]) -> str:
+    """The text with the values that are bound, as literals, for who wrote it; `tokens` are those of the text."""
+    parts, at = list[str](), 0
+    marks = iter(parameters)
+    for place, token in enumerate(tokens):
+        number = _number(tokens, place)
+        if number is None and token.token_type is not TokenType.PLACEHOLDER:
+            continue
+        value = next(marks) if number is None else parameters[number - 1]
+        parts += [sql[at : token.start], _text(literal(value), sql[: token.start])]
+        at = (token if number is None else tokens[place + 1]).end + 1
+    return "".join((*parts, sql[at:]))
+
+
+def _text(read: Literal, before: str) -> str:
+    match read.kind:
+        case TokenType.STRING:
+            return _quoted(read.text)
+        case TokenType.INTERVAL:
+            return f"INTERVAL {_quoted(read.text)}"
+        case _:  # two minus signs would begin a comment
+            return f" {read.text}" if before.endswith("-") and read.text.startswith("-") else read.text
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _interval(read: Literal, behind: list[Token]) -> list[Literal]:
     """A text beside a time would be taken for a time: an interval says that it is one, where no cast does already."""
     text = Literal(TokenType.STRING, read.text)

@@ -22,6 +22,7 @@ from dpsql.schema.model import Column, Schema
 from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.parameters import Literal, Parameter, count_placeholders
 from dpsql.sql.parse import plain_spellings, read_query, tokenize
+from dpsql.sql.predict import argument_kind
 from dpsql.sql.samples import CALLED, FORMAT, TAKEN, UNIT, Placeholder, sample_of
 from dpsql.types import (
     BIGINT,
@@ -129,12 +130,15 @@ _SAME = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Nullif, exp.Paren, exp.Neg
 _TEXTUAL = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.Lower, exp.Upper, exp.Trim,
             exp.DPipe, exp.Concat, exp.Substring, exp.TimeToStr, exp.StrToTime)  # fmt: skip
 
+_TAKEN_BY_MODELS: dict[str, Type] = {"a number": DOUBLE, "text": TEXT, "true or false": BOOLEAN}
+
 
 class _Types:
     """Of the expressions in a statement, as far as a look at it tells."""
 
     def __init__(self, tree: exp.Query, schema: Schema) -> None:
         relations = {relation.name.lower(): relation for relation in schema.relations}
+        self._models = schema.models
         self._columns: dict[tuple[str, str], Column] = {}
         for table in tree.find_all(exp.Table):
             relation = relations.get(table.name.lower())
@@ -184,6 +188,9 @@ class _Types:
         if isinstance(mark, exp.Var):
             return UNIT
         if isinstance(parent, exp.Anonymous):
+            taken = argument_kind(parent, mark.index or 0, self._models)
+            if taken is not None:
+                return _plain(_TAKEN_BY_MODELS[taken])
             return CALLED.get((parent.name.lower(), mark.index or 0))
         if isinstance(parent, exp.TimeToStr) and mark.arg_key == "format":
             shown = self._of(parent.this)

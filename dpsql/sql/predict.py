@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpsql.errors import InvalidSyntax, LimitExceeded, TypeMismatch, UnknownFunction
+from dpsql.errors import InvalidSyntax, LimitExceeded, TypeMismatch, UnknownColumn, UnknownFunction
 from dpsql.schema.domain import Scalar
 from dpsql.schema.made_models import LOGISTIC, MadeModel, Term
+from dpsql.schema.model import Schema
+from dpsql.sql.argument_kinds import ArgumentKind, Arguments
 from dpsql.sql.dialect import WRITTEN, span_of
 
 NAME, RIGHT = "PREDICT", "ACCURACY"
@@ -21,13 +23,13 @@ MOST = 64
 """Calls in one statement: each is as long as its model has terms."""
 
 
-def expand_predictions(tree: exp.Query, models: tuple[MadeModel, ...]) -> exp.Query:
+def expand_predictions(tree: exp.Query, schema: Schema) -> exp.Query:
     """The query without PREDICT and ACCURACY; it is changed in place."""
     calls = [call for call in tree.find_all(exp.Anonymous) if call.name.upper() in (NAME, RIGHT)]
     if len(calls) > MOST:
         raise LimitExceeded(f"a statement has at most {MOST} calls of {NAME} and {RIGHT}")
     for call in reversed(calls):  # what stands within comes first
-        call.replace(_prediction(call, models) if call.name.upper() == NAME else _accuracy(call, models))
+        call.replace(_prediction(call, schema) if call.name.upper() == NAME else _accuracy(call, schema))
     return tree
 
 
@@ -48,24 +50,25 @@ def _model(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> tuple[MadeMode
     return model, arguments
 
 
-def _prediction(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Expression:
-    model, arguments = _model(call, models)
+def _prediction(call: exp.Anonymous, schema: Schema) -> exp.Expression:
+    model, arguments = _model(call, schema.models)
     features = model.features
-    arguments = arguments or _columns(features, call)
+    arguments = arguments or _columns(model, features, call, schema)
     if len(arguments) != len(features):
         raise InvalidSyntax(
             f'model "{model.name}" has {len(features)} features, not {len(arguments)}',
             hint=f"PREDICT({model.name}, {', '.join(features)}), or PREDICT({model.name}) for columns of these names.",
             span=span_of(call),
         )
+    _check_kinds(model, features, arguments, call, schema)
     found = _predicted(model, arguments)
     found.meta[WRITTEN] = NAME.lower()  # what its column is called
     return exp.Paren(this=found)
 
 
-def _accuracy(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Expression:
+def _accuracy(call: exp.Anonymous, schema: Schema) -> exp.Expression:
     """The share of rows whose class is the likelier one; rows without a label or a prediction are left out."""
-    model, arguments = _model(call, models)
+    model, arguments = _model(call, schema.models)
     names = (model.label, *model.features)
     if model.family != LOGISTIC:
         off = f"{model.label} - PREDICT({model.name})"
@@ -74,13 +77,14 @@ def _accuracy(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Express
             hint=f"Its squared error: AVG(POWER(CLIP({off}, -100, 100), 2)), with bounds that fit.",
             span=span_of(call),
         )
-    arguments = arguments or _columns(names, call)
+    arguments = arguments or _columns(model, names, call, schema)
     if len(arguments) != len(names):
         raise InvalidSyntax(
             f'{RIGHT} of model "{model.name}" takes the label and {len(model.features)} features',
             hint=f"{RIGHT}({model.name}, {', '.join(names)}), or {RIGHT}({model.name}) for columns of these names.",
             span=span_of(call),
         )
+    _check_kinds(model, names, arguments, call, schema)
     label, *features = (argument.copy() for argument in arguments)
     likelier = exp.GTE(this=exp.Paren(this=_predicted(model, features)), expression=exp.Literal.number("0.5"))
     none, one = model.classes
@@ -92,16 +96,61 @@ def _accuracy(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Express
     return mean
 
 
-def _columns(names: tuple[str, ...], call: exp.Anonymous) -> list[exp.Expression]:
+def _columns(model: MadeModel, names: tuple[str, ...], call: exp.Anonymous, schema: Schema) -> list[exp.Expression]:
     """Columns that nobody wrote: one that is not there is told at the call."""
     found: list[exp.Expression] = []
-    span = span_of(call)
+    span, written = span_of(call), _written(model, names, call)
     for name in names:
+        if Arguments(schema).lacks(name, call):
+            raise UnknownColumn(
+                f'{call.name.upper()}({model.name}) takes a column "{name}", which is not there',
+                hint=f"Give the arguments: {written}.",
+                span=span,
+            )
         column = exp.column(name, quoted=True)
         if span is not None:
             column.this.meta.update(start=span.start, end=span.end - 1)
         found.append(column)
     return found
+
+
+def _written(model: MadeModel, names: tuple[str, ...], call: exp.Anonymous) -> str:
+    return f"{call.name.upper()}({', '.join((model.name, *names))})"
+
+
+def _check_kinds(
+    model: MadeModel, names: tuple[str, ...], arguments: list[exp.Expression], call: exp.Anonymous, schema: Schema
+) -> None:
+    """That each argument may be what its feature was; engines would speak of the arithmetic behind it."""
+    for place, (name, argument) in enumerate(zip(names, arguments, strict=True), 1):
+        asked, given = _kind(model, name), Arguments(schema).kind(argument)
+        if given is not None and given != asked:
+            raise TypeMismatch(
+                f"argument {place} of {_written(model, names, call)} must be {asked}",
+                detail=f"It is {given}.",
+                span=span_of(argument) or span_of(call),
+            )
+
+
+def argument_kind(call: exp.Anonymous, place: int, models: tuple[MadeModel, ...]) -> ArgumentKind | None:
+    """What a model takes at a place of PREDICT or ACCURACY, where its name is the first; None for other calls."""
+    first = call.expressions[0] if call.name.upper() in (NAME, RIGHT) else None
+    model = next((one for one in models if first is not None and one.name.lower() == first.name.lower()), None)
+    if model is None:
+        return None
+    names = model.features if call.name.upper() == NAME else (model.label, *model.features)
+    return _kind(model, names[place - 1]) if 0 < place <= len(names) else None
+
+
+def _kind(model: MadeModel, name: str) -> ArgumentKind:
+    """Of a feature, or of the label."""
+    terms = model.of(name)
+    if terms and terms[0].value is None:
+        return "true or false" if terms[0].truth else "a number"
+    if not terms and not model.classes:
+        return "a number"
+    value = terms[0].value if terms else model.classes[1]
+    return "true or false" if isinstance(value, bool) else "text" if isinstance(value, str) else "a number"
 
 
 def _predicted(model: MadeModel, arguments: list[exp.Expression]) -> exp.Expression:

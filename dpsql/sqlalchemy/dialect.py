@@ -180,10 +180,10 @@ class DpsqlDialect(DefaultDialect):
         return [SCHEMA]
 
     def get_table_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
-        return [name for name, table in self._listed(connection, schema, kw).items() if table.kind != "view"]
+        return [name for name, table in self._listed(connection, schema, kw).items() if not table.is_view]
 
     def get_view_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
-        return [name for name, table in self._listed(connection, schema, kw).items() if table.kind == "view"]
+        return [name for name, table in self._listed(connection, schema, kw).items() if table.is_view]
 
     def get_materialized_view_names(
         self, connection: EngineConnection, schema: str | None = None, **kw: Any

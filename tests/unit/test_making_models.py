@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.session import Session
+from dpsql.types import BOOLEAN, DOUBLE, TEXT
 
 SCHEMA = """
 dpsql: 1
@@ -243,14 +245,80 @@ def test_predictions_within_predictions_grow_no_faster_than_they_are_written(ann
         ("SELECT ACCURACY(5) FROM patients", InvalidSyntax, "the name of a model"),
         ("SELECT ACCURACY(m, back) FROM patients", InvalidSyntax, "takes the label and 3 features"),
         ("SELECT ACCURACY(line) FROM patients", TypeMismatch, "is linear"),
-        ("SELECT ACCURACY(m) FROM visits", UnknownColumn, "does not exist"),
-        ("SELECT AVG(PREDICT(m)) FROM visits", UnknownColumn, "does not exist"),
+        ("SELECT ACCURACY(m) FROM visits", UnknownColumn, 'takes a column "age", which is not there'),
+        ("SELECT AVG(PREDICT(m)) FROM visits", UnknownColumn, 'takes a column "age", which is not there'),
+        ("SELECT PREDICT(line) FROM wards", UnknownColumn, 'takes a column "sex", which is not there'),
     ],
 )
 def test_wrong_predictions_are_refused_with_their_place(ann: Session, sql: str, error: type[Error], says: str) -> None:
+    sql = sql.replace("FROM wards", "FROM (SELECT age FROM wards) AS w")
     with pytest.raises(error, match=says) as caught:
         ann.execute(sql)
     assert caught.value.span is not None
+    assert error is not UnknownColumn or str(caught.value.hint).startswith("Give the arguments: ")
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "kind", "at"),
+    [
+        ("SELECT PREDICT(m, 'f', 3, 30)", 1, "a number", "'f'"),
+        ("SELECT PREDICT(m, sex, cost, age) FROM wards", 1, "a number", "sex"),
+        ("SELECT PREDICT(m, w.age, 3, w.cost), COUNT(*) FROM wards AS w GROUP BY age, cost", 3, "text", "w.cost"),
+        ("SELECT PREDICT(m, age, k, 'f') FROM (SELECT age, upper(sex) AS k FROM wards) AS t", 2, "a number", "k"),
+        ("WITH t AS (SELECT sex AS k FROM wards) SELECT PREDICT(m, k, 3, 'f') FROM t", 1, "a number", "k"),
+        ("SELECT PREDICT(m, k, 3, 'f') FROM (SELECT sex AS k, COUNT(*) FROM patients GROUP BY sex) q", 1, "a number",
+         "k"),
+        ("SELECT AVG(PREDICT(m, age, 3, age)) FROM patients", 3, "text", "age"),
+        ("SELECT PREDICT(m, PREDICT(m, 30, 3, 'f'), 3, PREDICT(m, 30, 3, 'f'))", 3, "text", None),
+        ("SELECT PREDICT(line, 30, 'f', 5)", 3, "true or false", "5"),
+        ("SELECT PREDICT(m, DATE '2020-01-01', 3, 'f')", 1, "a number", "'2020-01-01'"),
+        ("SELECT (SELECT PREDICT(m, w.sex, 3, 'f') FROM (SELECT 1 AS o) AS t) FROM wards AS w", 1, "a number", "w.sex"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_pointed_at(
+    ann: Session, sql: str, place: int, kind: str, at: str | None
+) -> None:
+    before = ann.budget().charges
+    with pytest.raises(TypeMismatch, match=rf"argument {place} of PREDICT\(.*\) must be {kind}") as caught:
+        ann.execute(sql)
+    span = caught.value.span
+    assert span is not None and (at is None or sql[span.start : span.end] == at)
+    assert ann.budget().charges == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT PREDICT(m, NULL, 3, 'f')",
+        "SELECT PREDICT(m, age, cost, CASE WHEN age > 40 THEN 'm' ELSE sex END) FROM wards",
+        "SELECT age + 1 AS next, PREDICT(m, next, 3, 'f') FROM wards",
+        "SELECT PREDICT(m, day - DATE '2020-01-01', 3, 'f') FROM (SELECT DATE '2020-02-01' AS day) AS t",
+        "SELECT PREDICT(m, '30'::INTEGER, 3, 'f'), PREDICT(line, 30, 'f', age > 3) FROM wards",
+        "SELECT PREDICT(m, x, 3, 'f') FROM (VALUES (30), (40)) AS v(x)",
+        "SELECT PREDICT(m, x, 3, 'f') FROM generate_series(1, 3) AS g(x)",
+        "SELECT PREDICT(m) FROM (SELECT * FROM wards) AS w",
+        "WITH wards AS (SELECT age AS sex, 'f' AS age FROM wards) SELECT PREDICT(m, sex, 3, age) FROM wards",
+        "WITH RECURSIVE t(sex) AS (SELECT 30 UNION ALL SELECT sex + 1 FROM t WHERE sex < 33) "
+        "SELECT PREDICT(m, sex, 3, 'f') FROM t",
+        "SELECT (SELECT PREDICT(m) FROM (SELECT 1 AS one) AS t) FROM wards",
+        "SELECT 30 AS age, 2.5 AS cost, 'm' AS sex, PREDICT(m, 30, 2.5, 'm')",
+    ],
+)
+def test_arguments_whose_kind_fits_or_is_not_known(ann: Session, sql: str) -> None:
+    assert ann.execute(sql).rows
+
+
+def test_kinds_of_columns_of_columns_are_told_in_time(ann: Session) -> None:
+    parts = ["t0 AS (SELECT age AS a, cost AS b FROM wards)"]
+    parts += [f"t{n} AS (SELECT a + b + a + b AS a, a + b + a AS b FROM t{n - 1})" for n in range(1, 15)]
+    start = time.process_time()
+    assert ann.execute(f"WITH {', '.join(parts)} SELECT PREDICT(m, a, b, 'f') FROM t14").rows
+    assert time.process_time() - start < 3
+
+
+def test_parameters_of_a_prediction_have_its_types(ann: Session) -> None:
+    prepared = ann.prepare("SELECT PREDICT(m, $1, $2, $3), PREDICT(line, $4, $5, $6)", ())
+    assert prepared.parameters == (DOUBLE, DOUBLE, TEXT, DOUBLE, TEXT, BOOLEAN) and prepared.unknown is None
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -381,6 +449,57 @@ def test_a_model_in_python(ann: Session, folder: Path) -> None:
     assert json.dumps(model.terms_)
 
 
+def test_a_value_that_was_not_declared_has_no_prediction_in_python_as_in_sql(ann: Session) -> None:
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    rows = [[30, 100.0, "nope"], [30, 100.0, None], [30, math.nan, "f"], [30, 100.0, "f"]]
+    told = [ann.execute("SELECT PREDICT(m, ?, ?, ?)", [a, None if b != b else b, c]).rows[0][0] for a, b, c in rows]
+    assert told[:3] == [None, None, None] and np.isnan(model.predict_proba(rows)[:3]).all()
+    assert model.predict_proba(rows)[3, 1] == pytest.approx(told[3])
+    assert model.predict(rows).tolist() == [None, None, None, told[3] > 0.5]
+    line = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
+    assert np.isnan(line.predict([[40, "nope", True], [40, "f", None]])).all()
+    assert line.predict([[40, "f", 1]]) == pytest.approx(line.predict([[40, "f", np.True_]]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([1, 2, 3], "a row has 3 values: age, cost, sex"),
+        (5, "a row has 3 values"),
+        ("abc", "a row has 3 values"),
+        (["abc"], "a row has 3 values"),
+        ([{"age": 1, "cost": 2, "sex": "f"}], "a row has 3 values"),
+        ([["x", 2, "f"]], "feature \"age\" takes numbers, not 'x'"),
+        ([["30", 2, "f"]], "feature \"age\" takes numbers, not '30'"),
+        ([[[1], 2, "f"]], 'feature "age" takes numbers'),
+    ],
+)
+def test_rows_that_are_none_are_told(ann: Session, rows: object, says: str) -> None:
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match=says):
+        model.predict(rows)
+
+
+def test_a_truth_is_asked_for(ann: Session) -> None:
+    line = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match='feature "back" takes true or false'):
+        line.predict([[40, "f", 5]])
+
+
+def test_values_of_a_model_are_plain_json(ann: Session) -> None:
+    plain = json.loads(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    assert [term["value"] for term in plain["terms"]] == [None, None, "f", "m"] and plain["classes"] == [False, True]
+
+
+def test_a_frame_without_a_feature(ann: Session) -> None:
+    pandas = package("pandas")
+    model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
+    with pytest.raises(InterfaceError, match='the frame has no column "cost"'):
+        model.predict(pandas.DataFrame({"sex": ["f"], "age": [30]}))
+    frame = pandas.DataFrame({"sex": ["f", None], "cost": [1.0, 2.0], "age": pandas.array([None, 3], dtype="Int64")})
+    assert np.isnan(model.decision_function(frame)).all()
+
+
 def test_a_frame_is_read_by_the_names_of_its_columns(ann: Session) -> None:
     pandas = package("pandas")
     model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
@@ -399,3 +518,6 @@ def test_an_estimator_of_scikit_learn_predicts_the_same(ann: Session) -> None:
     values = [[40, "f", True]]
     assert line.to_sklearn().predict(values) == pytest.approx(line.predict(values))
     assert np.isfinite(line.predict(values)).all()
+    for row in ([30, 100.0, "nope"], [30, None, "f"]):
+        with pytest.raises(ValueError, match="NaN"):
+            estimator.predict([row])

@@ -26,6 +26,13 @@ def test_csv_values_are_complete():
     assert list(csv_lines(list("abcde"), [row]))[1] == "0.30000000000000004,100,true,2024-01-02 00:00:00,NaN"
 
 
+def test_csv_has_lists_structs_and_maps_as_json():
+    row = (["emergency", "x,y", None], [True], {"f": 0.51}, {"d": dt.date(2024, 1, 2), "n": [Decimal("1.10")]}, [])
+    line = list(csv_lines(list("abcde"), [row]))[1]
+    (fields,) = csv.reader(io.StringIO(line))
+    assert fields == ['["emergency", "x,y", null]', "[true]", '{"f": 0.51}', '{"d": "2024-01-02", "n": [1.10]}', "[]"]
+
+
 def test_json_is_read_back():
     infinite, day = float("inf"), dt.date(2024, 1, 2)
     row = ('a"\u00fc\n', None, 2**60 + 1, 0.1 + 0.2, Decimal("1.10"), day, True, infinite, [1, None])

@@ -1,5 +1,6 @@
 """CREATE SYNTHETIC TABLE through a session: what is charged, what comes back, and a table that is one's own."""
 
+import datetime as dt
 import json
 import shutil
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from dpsql.errors import (
     Error,
     InvalidParameter,
     LimitExceeded,
+    ProgrammingError,
     UnboundedValues,
     UnknownTable,
     Unsupported,
@@ -26,6 +28,8 @@ from dpsql.ledger.audit import audit
 from dpsql.objects.within import within_bins
 from dpsql.plan.stages import Axis, Bins
 from dpsql.session import Session
+from dpsql.sql.parameters import written_out
+from dpsql.sql.parse import tokenize
 from dpsql.types import DOUBLE, INTEGER
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
@@ -300,3 +304,78 @@ def test_parameters(ana: Connection) -> None:
         ana, "CREATE SYNTHETIC TABLE t AS SELECT nights FROM visits WHERE ward = ? WITH (epsilon = 0.1)", ("oncology",)
     )
     assert rows(ana, "SELECT COUNT(*) > 0 FROM t") == [(True,)]
+    ((_, statement, _),) = rows(ana, "SHOW SYNTHETIC TABLES")
+    assert statement.endswith("WHERE ward = 'oncology' WITH (epsilon = 0.1)")
+    rows(ana, "DROP SYNTHETIC TABLE t")
+    rows(ana, statement)
+    assert ana.budget().charges == 1  # what is shown is what was asked
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "written"),
+    [
+        ("x = ? AND y = ?", ("it's", None), "x = 'it''s' AND y = NULL"),
+        ("x = $2 AND y=$1,$2", (1, True), "x = TRUE AND y=1,TRUE"),
+        ("x -? > ?", (-3, F(1, 2).__float__()), "x - -3 > 0.5"),
+        ("'?' = x AND \"?\" = ? -- ?", (dt.date(2020, 1, 2),), "'?' = x AND \"?\" = '2020-01-02' -- ?"),
+        ("x - ?", (dt.timedelta(days=2),), "x - INTERVAL '0 months 2 days 0 microseconds'"),
+        ("x = 1", (), "x = 1"),
+    ],
+)
+def test_a_statement_with_its_values(sql: str, values: tuple[Any, ...], written: str) -> None:
+    assert written_out(sql, tokenize(sql), values) == written
+
+
+# --- what it shows of itself -----------------------------------------------------------------------------------------
+
+
+def test_columns_have_the_bounds_and_values_of_what_they_are_made_of(quiet: Session) -> None:
+    quiet.execute("CREATE SYNTHETIC TABLE s AS SELECT kind, amount, qty, price, made, paid, city FROM orders")
+    described = {row[0]: row[2:4] for row in quiet.execute("DESCRIBE s").rows}
+    declared = {row[0]: row[2:4] for row in quiet.execute("DESCRIBE orders").rows}
+    assert all(described[name] == declared[name] for name in ("kind", "amount", "qty", "price", "made"))
+    assert described["city"][1]  # those that were released
+    low, high, least, most = quiet.execute("SELECT MIN(amount), MAX(amount), MIN(qty), MAX(qty) FROM s").rows[0]
+    assert -100 <= low <= high <= 1000 and -5 <= least <= most <= 20
+    assert {one.name: one.kind for one in quiet.tables()}["s"] == "synthetic"
+    (shown,) = (one for one in quiet.tables() if one.name == "s")
+    assert shown.is_view and shown.columns[1].bounds == "[-100, 1000]" and shown.columns[0].values is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT AVG(o.amount - s.m) FROM orders AS o JOIN (SELECT kind, AVG(amount) AS m FROM s GROUP BY kind) AS s"
+        " USING (kind)",
+        "SELECT SUM(s.amount) FROM orders AS o JOIN (SELECT oid, amount FROM s2 AS t) AS s USING (oid)",
+        "SELECT SUM(s2.amount) FROM orders JOIN s2 USING (oid)",
+    ],
+)
+def test_bounds_hold_where_private_rows_are_joined(quiet: Session, sql: str) -> None:
+    quiet.execute("CREATE SYNTHETIC TABLE s AS SELECT kind, amount FROM orders")
+    quiet.execute("CREATE SYNTHETIC TABLE s2 AS SELECT qty::BIGINT AS oid, amount FROM orders WITH (rows = 500)")
+    quiet.execute(sql)
+    other = sql.replace("AVG(amount) AS m", "SUM(amount) AS m").replace("amount FROM s2", "2 * amount * oid FROM s2")
+    if other != sql:
+        with pytest.raises(Error):
+            quiet.execute(other)
+
+
+# --- two sessions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_name_that_another_session_took_meanwhile(ana: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(ana, LIKE.format("people"))
+    monkeypatch.setattr("dpsql.making.commands._named", lambda queries, command: None)
+    with pytest.raises(ProgrammingError, match="already exists") as caught:
+        rows(ana, LIKE.format("people").replace("0.5", "0.25"))
+    assert "with another name" in str(caught.value.hint) and "charged" in str(caught.value.detail)
+    assert ana.budget().charges == 2
+    rows(ana, LIKE.format("others").replace("0.5", "0.25"))
+    assert ana.budget().charges == 2 and rows(ana, "SELECT COUNT(*) > 0 FROM others") == [(True,)]
+
+
+def test_a_rollback_takes_back_neither_the_charge_nor_the_table(ana: Connection) -> None:
+    for sql in ("BEGIN", LIKE.format("people"), "ROLLBACK"):
+        rows(ana, sql)
+    assert rows(ana, "SELECT COUNT(*) > 0 FROM people") == [(True,)] and ana.budget().charges == 1
