@@ -79,6 +79,8 @@ SCORES = ("tests/property/test_scores.py",)
 BEST = ("tests/unit/privacy/test_privacy_scores.py",)
 BEST_ATTACKS = ("tests/attacks/test_best_values.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
+DRAWN = ("tests/unit/privacy/test_privacy_draws.py",)
+CALIBRATED = ("tests/unit/test_calibrate.py",)
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
 RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
 SHARED = ("tests/unit/test_runs_shared.py",)
@@ -211,6 +213,42 @@ MUTANTS = (
            "return Sensitivity(far * row // 2, far**2 * row // 4, far)", MODEL_MOVES),
     mutant("a model's unit weighs one row", "privacy/moments.py",
            "far = mass.l1 << 2 * STEPS - shift", "far = mass.whole << 2 * STEPS - shift", MODEL_MOVES),
+    # --- what is drawn is what is charged
+    mutant("drawn: a model's ridge follows from the exact count", "privacy/regression.py",
+           "ridge = self.ridge.at(counted, self.mass)", "ridge = self.ridge.at(int(tally.weights.sum()), self.mass)",
+           DRAWN),
+    mutant("drawn: an objective's ridge follows from the exact count", "privacy/objective.py",
+           "ridge = self.ridge.at(counted, self.mass)", "ridge = self.ridge.at(int(tally.weights.sum()), self.mass)",
+           DRAWN),
+    mutant("drawn: a model's rows are counted without noise", "privacy/ridge.py",
+           "min(1 << 62, weight)) + int(draw(self.counting, 1, sampler)[0])", "min(1 << 62, weight))", DRAWN),
+    mutant("drawn: half of the noise in an objective's coefficients", "privacy/objective.py",
+           "draw(self.noise, self.design.width, sampler)",
+           "draw(Laplace(self.noise.scale / 2), self.design.width, sampler)", DRAWN),
+    mutant("drawn: half of each draw in a look", LOOKS,
+           "exact + noise.reshape(exact.shape)", "exact + noise.reshape(exact.shape) // 2", DRAWN),
+    mutant("drawn: one draw for all cells of a look", LOOKS,
+           "noise = draw(mechanism, exact.size, self.__sampler)",
+           "noise = np.repeat(draw(mechanism, 1, self.__sampler), exact.size)", DRAWN),
+    mutant("drawn: the furthest is chosen twice as sharply as is charged", LOOKS,
+           "self.__sampler.choose(penalties, scale)", "self.__sampler.choose(penalties, scale / 2)", DRAWN),
+    mutant("drawn: a posterior is twice as sharp as is charged", "privacy/scores.py",
+           "sampler.choose(found, drawing.scale)", "sampler.choose(found, drawing.scale / 2)", DRAWN),
+    mutant("drawn: half of the noise of every mechanism", MECHANISMS,
+           "return sampler.laplace(n, scale)", "return sampler.laplace(n, scale / 2)", DRAWN),
+    mutant("calibrated: many groups of scores are taken for one", CALIBRATE,
+           "single = len(gather.keys) == (1 if is_best else 0)", "single = True", CALIBRATED),
+    mutant("calibrated: signed scores are taken to move one way", CALIBRATE,
+           "non_negative = not isinstance(part, Sum) or all(bundle.non_negative for bundle in part.bundles)",
+           "non_negative = True", CALIBRATED),
+    mutant("calibrated: each group of a smooth median has all of delta", "medians.py",
+           "calibrate_smooth(each, delta / reached.blocks, reached, count)",
+           "calibrate_smooth(each, delta, reached, count)", MEDIANS),
+    mutant("calibrated: each group of a tested median has all of delta", "medians.py",
+           "calibrate_proposed(each, delta / reached.blocks, _proposal", "calibrate_proposed(each, delta, _proposal",
+           MEDIANS),
+    mutant("calibrated: rows that are not weighed are one", "analysis/sensitivity.py",
+           "return UnitMass(rows, 1, rows == 1, k, change_one)", "return UnitMass(1, 1, True, k, change_one)", TALLIES),
     # --- threshold queries and the holdout
     mutant("sparse: the threshold's noise is drawn once", "privacy/threshold.py",
            "        if self.__left:\n", "        if False:\n", THRESHOLD),
