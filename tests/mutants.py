@@ -81,6 +81,7 @@ BEST_ATTACKS = ("tests/attacks/test_best_values.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 DRAWN = ("tests/unit/privacy/test_privacy_draws.py",)
 CALIBRATED = ("tests/unit/test_calibrate.py",)
+NAMED_MODELS = ("tests/unit/test_making_models.py", "-k", "two_names")
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
 RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
 SHARED = ("tests/unit/test_runs_shared.py",)
@@ -266,6 +267,20 @@ MUTANTS = (
            "if question.sensitivity > spec.sensitivity:", "if False:", QUESTIONS),
     mutant("sparse: the checker counts one move of the last question", "ledger/check_sparse.py",
            "Fraction(2 * sparse.l1)", "Fraction(sparse.l1)", QUESTIONS),
+    mutant("sparse: a question that is turned around moves nothing", "privacy/threshold.py",
+           "return abs(self.worth) * self.l1", "return self.worth * self.l1", QUESTIONS),
+    mutant("sparse: the checker forgets the numbers that are given", "ledger/check_sparse.py",
+           "sparse.answers * (finding**2 + telling**2) / 2", "sparse.answers * (finding**2) / 2", QUESTIONS),
+    mutant("picks: the checker counts one of two blocks that change", "ledger/checker.py",
+           "in_one = (f + g) * (2 if weights.change_one else 1) * weights.group_size",
+           "in_one = (f + g) * weights.group_size", CHECKER),
+    mutant("models: the checker takes a count for free", "ledger/check_models.py",
+           'if "count" not in figures:', "if True:", MODELS),
+    mutant("objects: a model is shown under the name that was seen first", "objects/own.py",
+           "key = (made.release, made.name, made.definition)", "key = (made.release,)", NAMED_MODELS),
+    mutant("sparse: a question with a hole is put as it stands", "interactive/question.py",
+           "plain = not step.keys and not step.holes and", "plain = not step.keys and",
+           (*INTERACTIVE, "one_number")),
     mutant("sparse: a mechanism's charge is redeemed", "ledger/answers.py",
            '"void" if asked.once else "paid"', '"paid"', TOLD),
     mutant("sparse: a question's number is taken twice", "ledger/transcripts.py",
