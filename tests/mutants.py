@@ -81,6 +81,7 @@ BEST_ATTACKS = ("tests/attacks/test_best_values.py",)
 DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
 DRAWN = ("tests/unit/privacy/test_privacy_draws.py",)
 CALIBRATED = ("tests/unit/test_calibrate.py",)
+MADE_UP_BLOCKS = ("tests/unit/verify/test_verify_trials.py", "-k", "one_block")
 NAMED_MODELS = ("tests/unit/test_making_models.py", "-k", "two_names")
 BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
 RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
@@ -290,6 +291,8 @@ MUTANTS = (
            (*INTERACTIVE, "one_number")),
     mutant("sparse: an answer that was not stored is asked again", "interactive/interaction.py",
            "self._watch.asked >= number:", "False:", (*INTERACTIVE, "could_not_be_stored")),
+    mutant("a changed unit of made-up rows keeps its id", "verify/neighbors.py",
+           "return number + _OTHERS if draws.chance(0.5) else number", "return number", MADE_UP_BLOCKS),
     mutant("a tally's rows are not weighed", "rewrite/tally.py",
            "summed = weigh_units(kept, (), (CountBundle(CELL, None),), replace(policy, norm=Norm.L1))",
            "summed = Sum(kept, (), (CountBundle(CELL, None),))", TALLIES),
@@ -1180,7 +1183,7 @@ MUTANTS = (
     mutant("a posterior's arguments have no range", "sql/bind_call.py",
            "if number is None or not least <= number <= most:", "if number is None:",
            POSTERIOR_STATEMENTS),
-    mutant("any whole number is true or false", "rewrite/flags.py",
+    mutant("any whole number is true or false", "rewrite/need_flag.py",
            "if lower is None or upper is None or not 0 <= lower <= upper <= 1:", "if False:", POSTERIOR_STATEMENTS),
     mutant("a posterior's counts are paid for each column", "compile.py",
            "if plan_hash not in counted:", "if True:", POSTERIOR_STATEMENTS),
