@@ -65,7 +65,9 @@ class Ridge:
     def told(self, error: float) -> str:
         """What EXPLAIN says, of coefficients that err by `error` at a ridge of 1."""
         if self.rows is None:
-            return f"a noisy count of rows, n, comes first: coefficients err by {error / float(self.strength):.3g} / n"
+            # At most: a ridge is never below `least`, however few rows are counted.
+            each = error / float(self.strength)
+            return f"a noisy count of rows, n, comes first: coefficients err by at most {each:.3g} / n"
         ridge = max(self.least, self.strength * self.rows)
         return f"coefficients err by {error / float(ridge):.3g}, which does not depend on the rows"
 
