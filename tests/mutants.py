@@ -311,7 +311,7 @@ MUTANTS = (
            "*declared, repr(axes), written])", "*declared, written])", STUDIES),
     mutant("a synthetic table's looks have no noise", LOOKS,
            "noisy: Cells = exact + noise.reshape(exact.shape)", "noisy: Cells = exact + 0 * noise.reshape(exact.shape)",
-           SYNTHESIS),
+           DRAWN),
     mutant("studies: the checker counts one side of a marginal", "ledger/check_studies.py",
            '"marginal": mass.sides, "furthest"', '"marginal": 1, "furthest"', SYNTHETIC_LOSS),
     mutant("studies: the checker takes a choice for half of what it tells", "ledger/check_studies.py",
