@@ -1,7 +1,7 @@
 """Errors of threshold queries, and of the reusable holdout beside one that is reused without protection.
 
-    python -m benchmarks.accuracy_holdout               200 runs each
-    python -m benchmarks.accuracy_holdout --quick       20 runs
+    python -m benchmarks.accuracy_holdout               200 runs of threshold queries, 10 of the holdout
+    python -m benchmarks.accuracy_holdout --quick       20 runs and 2
 
 Threshold queries: 100 counts, of which the last is above 1,000 by a margin and all others below it by the same. "right"
 is the share of runs in which all 100 are answered rightly; "90 % at" is the least margin, of the powers of 2, with

@@ -6,6 +6,8 @@ bundles share the rest evenly. Gaussian noise is calibrated through ρ, Laplace 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -169,16 +171,19 @@ def shares(noise: Noise, epsilon: Fraction, delta: Fraction, takes: tuple[Takes,
     return tuple(given[one] for one in takes)
 
 
-def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
+@contextmanager
+def _can_be_drawn() -> Iterator[None]:
+    """Refuses a share below the ledger's unit, and noise past what the sampler can draw."""
     try:
-        return _calibrate(gather, share, relation)
-    except TooSmall:  # a share below the ledger's unit, or noise past what the sampler can draw
+        yield
+    except TooSmall:
         raise InvalidParameter(
             "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
         ) from None
 
 
-def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
+@_can_be_drawn()
+def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
     """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
     count = len(claims(gather, relation))
     selecting = Fraction(0)
@@ -204,17 +209,9 @@ def _calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrate
     )
 
 
+@_can_be_drawn()
 def calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
     """Bins are chosen, one for each target in every group (SOUNDNESS 6)."""
-    try:
-        return _calibrate_choice(choice, share, relation)
-    except TooSmall:
-        raise InvalidParameter(
-            "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
-        ) from None
-
-
-def _calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
     gather, bins = choice.gather, choice.bins
     contribution, whole = _contribution(gather, relation)
     rho = share.rho if share.noise is Noise.GAUSSIAN else None
@@ -233,25 +230,17 @@ def _calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) ->
     )
 
 
+@_can_be_drawn()
 def calibrate_scores(gather: Gather, asked: Best | Posterior, share: Share, relation: Neighboring) -> Calibrated:
     """The best candidates, or draws from a posterior, of every group: `privacy/scores` has the claim.
 
     Where epsilon itself is what is charged, the best are found by permute-and-flip, else by the exponential mechanism
     (SOUNDNESS 6).
     """
-    try:
-        return _calibrate_scores(gather, asked, share, relation)
-    except TooSmall:
-        raise InvalidParameter(
-            "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
-        ) from None
-
-
-def _calibrate_scores(gather: Gather, asked: Best | Posterior, share: Share, relation: Neighboring) -> Calibrated:
     (claim,), (part,) = claims(gather, relation), gather.parts
     is_best, pure = isinstance(asked, Best), share.noise is Noise.LAPLACE
     non_negative = not isinstance(part, Sum) or all(bundle.non_negative for bundle in part.bundles)
-    single = len(gather.keys) == is_best  # the candidates alone, or no key at all
+    single = len(gather.keys) == (1 if is_best else 0)  # the candidates alone, or no key at all
     moves = Moves(claim.sensitivity, non_negative, single, relation.group_size, relation.change_one)
     rounds, width = (asked.most, 1) if isinstance(asked, Best) else (asked.draws, span(asked.first))
     if pure:

@@ -199,11 +199,7 @@ class _Compiler:
         return self.settings.max_relative_error is not None and self.aims is None
 
     def _accurate(
-        self,
-        drafts: list[_Draft],
-        tables: list[TableStep],
-        bars: tuple[ErrorBar | None, ...],
-        takes: tuple[Takes, ...],
+        self, drafts: list[_Draft], tables: list[TableStep], bars: tuple[ErrorBar | None, ...], takes: tuple[Takes, ...]
     ) -> Settings:
         """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
         if not self.settings.aiming or not drafts:
@@ -400,5 +396,4 @@ def _hole(hole: BoundHole) -> Hole:
 def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, ...]:
     """The places of all steps that the holes' sources read."""
     read = {name for hole in holes for name in tables_read(hole.source)}
-    found = [t for t in tables if t.name in read]
-    return tuple(sorted({place for table in found for place in table.steps}))
+    return tuple(sorted({place for table in tables if table.name in read for place in table.steps}))

@@ -10,7 +10,7 @@ from typing import Protocol
 from dpsql.answer import Answer
 from dpsql.errors import Error, Unsupported, part_of
 from dpsql.held import Held
-from dpsql.making.commands import maker_of
+from dpsql.making.commands import MAKERS
 from dpsql.post.sandbox import OutputColumn
 from dpsql.schema.model import Schema
 from dpsql.sql.asked_commands import AskCommand, ShowMechanismsCommand
@@ -65,7 +65,7 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
         case AskCommand():
             return _asked(desk, schema, held, command, sql, types)
         case CreateCommand(kind):
-            return Prepared(_texts(sql), maker_of(kind).columns, _word(sql))
+            return Prepared(_texts(sql), MAKERS[kind].columns, _word(sql))
         case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
             with part_of(sql, offset):
                 found = _query(desk, schema, inner, types)

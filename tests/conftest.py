@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `from support.shop import open_shop`
 
@@ -16,6 +17,9 @@ from support.slow import SLOW
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
+
+settings.register_profile("house", deadline=None)  # how long an example takes is the machine's business
+settings.load_profile("house")
 
 SCHEMAS = Path(__file__).parent / "golden"
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpsql.compile import Answered, Compiled
 from dpsql.errors import Unsupported
 from dpsql.plan.recipes import Linear
+from dpsql.privacy.threshold import Question
 from dpsql.sql.parameters import Parameter
 
 ONE_NUMBER = "For example: SELECT COUNT(*) FROM visits WHERE ward = 'surgery', or SELECT SUM(cost) FROM visits."
@@ -31,7 +32,7 @@ class Measured:
 
     @property
     def sensitivity(self) -> Fraction:
-        return abs(self.worth) * self.l1
+        return Question(self.worth, self.l1).sensitivity
 
 
 def measured(compiled: Compiled) -> Measured | None:

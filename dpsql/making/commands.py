@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import assert_never
 
 from dpsql.answer import Answer, done, json_answer, rows_answer
 from dpsql.catalog.find import place_of
 from dpsql.compiled import Compiled
-from dpsql.errors import ProgrammingError, UnknownTable, Unsupported
+from dpsql.errors import ProgrammingError, UnknownTable
 from dpsql.explain import Explanation
 from dpsql.ledger.base import Made
 from dpsql.ledger.objects import taken
@@ -26,34 +27,24 @@ from dpsql.types import TEXT, TIMESTAMPTZ
 MAKERS: Mapping[str, Maker] = {TABLE: SyntheticTables(), MODEL: ModelMaker()}
 
 
-def maker_of(kind: str) -> Maker:
-    maker = MAKERS.get(kind)
-    if maker is None:
-        raise Unsupported(f"CREATE {kind.upper()} is not supported")
-    return maker
-
-
 def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
     match command:
         case CreateCommand():
             return _create(Asked(queries, command, sql, parameters))
         case DropCommand():
             return _drop(queries, command)
-        case ShowMadeCommand(kind, None):
-            return _list(queries, kind, command.json)
-        case ShowMadeCommand(kind, str(name)):
-            made = found(queries, kind, name, command.span)
-            body, maker = queries.own.body(made), maker_of(kind)
-            return json_answer(name, maker.plain(made, body), "SHOW") if command.json else maker.show(made, body)
-    raise AssertionError(command)
+        case ShowMadeCommand():
+            return _show(queries, command)
+        case _:
+            assert_never(command)
 
 
 def compiled_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
-    return maker_of(command.kind).compiled(Asked(queries, command, sql, parameters))
+    return MAKERS[command.kind].compiled(Asked(queries, command, sql, parameters))
 
 
 def explain_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-    return maker_of(command.kind).explain(Asked(queries, command, sql, parameters))
+    return MAKERS[command.kind].explain(Asked(queries, command, sql, parameters))
 
 
 def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:
@@ -77,7 +68,7 @@ def _create(asked: Asked) -> Answer:
         error = taken(known.kind, known.name)
         error.span = command.span
         raise error
-    making = maker_of(command.kind).make(asked)
+    making = MAKERS[command.kind].make(asked)
     made = Made(command.kind, command.name, making.release, json.dumps(making.definition), queries.clock())
     with _meanwhile(command):
         queries.dataset.ledger.objects.keep(queries.role.account.name, made, instead=command.instead)
@@ -120,6 +111,15 @@ def _drop(queries: Queries, command: DropCommand) -> Answer:
     queries.own.again()
     notice = () if there else (f'{command.kind} "{command.name}" does not exist, nothing was dropped',)
     return replace(done(tag), notices=notice)
+
+
+def _show(queries: Queries, command: ShowMadeCommand) -> Answer:
+    kind, name = command.kind, command.name
+    if name is None:
+        return _list(queries, kind, command.json)
+    made = found(queries, kind, name, command.span)
+    body, maker = queries.own.body(made), MAKERS[kind]
+    return json_answer(name, maker.plain(made, body), "SHOW") if command.json else maker.show(made, body)
 
 
 def _list(queries: Queries, kind: str, as_json: bool) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -33,18 +34,14 @@ def design_of(axes: Sequence[Axis]) -> Design:
 def is_scale(axis: Axis) -> bool:
     if axis.bins is not None:
         return True
-    places = _places(axis)
+    places = _numbers(axis.values or ())
     return places is not None and all(b - a == places[1] - places[0] > 0 for a, b in pairwise(places))
 
 
-def _places(axis: Axis) -> list[Any] | None:
-    """The values of numbers and of booleans, which are 0 and 1."""
-    values = axis.values or ()
-    return [int(v) if isinstance(v, bool) else v for v in values] if _is_number(values) else None
-
-
-def _is_number(values: Sequence[Scalar]) -> bool:
-    return all(isinstance(value, int | float) or type(value).__name__ in ("Decimal", "Fraction") for value in values)
+def _numbers(values: Sequence[Scalar]) -> list[Any] | None:
+    """Values that are all numbers, or booleans, which are 0 and 1; of others None."""
+    found = [int(v) if isinstance(v, bool) else v for v in values if isinstance(v, int | float | Decimal)]
+    return found if len(found) == len(values) else None
 
 
 def classes_of(axis: Axis) -> tuple[Scalar, Scalar]:
@@ -55,7 +52,8 @@ def classes_of(axis: Axis) -> tuple[Scalar, Scalar]:
 
 def is_reversed(classes: tuple[Scalar, Scalar]) -> bool:
     """Of numbers and booleans the larger is what is predicted; of texts the second that is declared."""
-    return _is_number(classes) and classes[0] > classes[1]  # type: ignore[operator]
+    numbers = _numbers(classes)
+    return numbers is not None and bool(numbers[0] > numbers[1])
 
 
 def model_of(made: Made, body: bytes) -> MadeModel:
@@ -114,7 +112,7 @@ def _terms(features: Sequence[Axis], fit: Fit, factor: float) -> list[Term]:
 def _ends(axis: Axis) -> tuple[float, float]:
     if axis.bins is not None:
         return float(axis.bins.lower * axis.bins.grid), float(axis.bins.upper * axis.bins.grid)
-    places = _places(axis)
+    places = _numbers(axis.values or ())
     if not places:
         raise IntegrityError("the definition of a model is damaged")
     return float(places[0]), float(places[-1])

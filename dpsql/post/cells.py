@@ -55,6 +55,7 @@ class NoisyCells:
 
     def factor(self, dual: Dual) -> float:
         return max((self.factors[cell] for cell in dual.gradient), default=0.0)
+
     def noise_of(self, terms: Terms) -> Noise:
         """That of the only cell; of several, a Gaussian of the same variance."""
         if len(terms) == 1:

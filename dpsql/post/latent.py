@@ -130,7 +130,10 @@ def _log(x: Floats) -> Floats:
 
 
 def log_gamma(x: Floats) -> Floats:
-    """The logarithm of the gamma function of positive numbers, to 1e-13 of itself: Stirling's series from 8 on."""
+    """The logarithm of the gamma function of positive numbers, within 1e-11 times the larger of itself and 1.
+
+    By Stirling's series from 8 on.
+    """
     small = x < 8.0
     y = np.where(small, x + 8.0, x)
     inverse = 1.0 / (y * y)

@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, Sensitivity, loss
+from dpsql.privacy.mechanisms import Mechanism, Sensitivity, draw, loss
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Tally, UnitMass
+from dpsql.privacy.tally import Tally, UnitMass, total_sensitivity
 
 Marginal = tuple[int, ...]
 """Axes, in ascending order; without any it is the total."""
@@ -55,11 +55,7 @@ class Looks:
     def measure(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
         """The marginal with noise in each cell, in the shape of its axes; of no axes, the total."""
         exact = np.clip(self.__exact(marginal), -_MOST, _MOST)
-        match mechanism:
-            case Laplace(scale):
-                noise = self.__sampler.laplace(exact.size, scale)
-            case Gaussian(sigma):
-                noise = self.__sampler.gaussian(exact.size, sigma)
+        noise = draw(mechanism, exact.size, self.__sampler)
         noisy: Cells = exact + noise.reshape(exact.shape)
         return noisy
 
@@ -128,10 +124,6 @@ def marginal_loss(mechanism: Mechanism, mass: UnitMass) -> Loss:
 def furthest_loss(scale: Fraction, mass: UnitMass) -> Loss:
     """Of one choice of the marginal that is furthest off."""
     return Loss(2 * mass.l1 / scale, mass.l1**2 / (2 * scale**2), Fraction(0))
-
-
-def total_sensitivity(mass: UnitMass) -> Sensitivity:
-    return Sensitivity(mass.moved, mass.moved**2, mass.moved)
 
 
 def marginal_sensitivity(mass: UnitMass) -> Sensitivity:

@@ -14,7 +14,7 @@ from functools import partial
 from statistics import NormalDist
 
 from dpsql.privacy.loss import Loss, TooSmall, round_down
-from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE
+from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE, Integers, Sampler
 from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
 
 SCALE_GRID = 1 << 20
@@ -110,6 +110,15 @@ def loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
             return Loss(sensitivity.l1 / scale, square / (2 * scale**2), Fraction(0))
         case Gaussian(sigma):
             return Loss(None, sensitivity.l2_squared / (2 * sigma**2), Fraction(0))
+
+
+def draw(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
+    """Noise for `n` cells. Privacy: of the very scale that `loss` charges, a draw of its own for each cell."""
+    match mechanism:
+        case Laplace(scale):
+            return sampler.laplace(n, scale)
+        case Gaussian(sigma):
+            return sampler.gaussian(n, sigma)
 
 
 def scale_of(mechanism: Mechanism) -> Fraction:

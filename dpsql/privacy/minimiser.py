@@ -16,9 +16,10 @@ computed last, at the vector that is returned. Its float error, with u = 2^-53, 
 A term is a vector of length a_i s_i at most, so with P the sum of these the errors add up to at most
 P u (18 + log2 n + (d + 2) |w|), and twice that is charged.
 
-Law: it never fails, whatever the rows are: that it did would be an answer without noise. Where floats cannot certify
-what they found (very many rows, slopes far out, labels that a hair's breadth divides), the same steps are made with 80
-digits of the exact problem (`decimals`), which certify themselves: J falls at every step, and is strongly convex.
+Law: it never fails, whatever the rows are, but by the owner's limit of time (SOUNDNESS 10): that it did would be an
+answer without noise. Where floats cannot certify what they found (very many rows, slopes far out, labels that a hair's
+breadth divides), the same steps are made with 80 digits of the exact problem (`decimals`), which certify themselves: J
+falls at every step, and is strongly convex.
 """
 
 from __future__ import annotations

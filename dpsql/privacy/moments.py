@@ -31,12 +31,13 @@ from dpsql.privacy.mechanisms import (
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
+    draw,
     loss,
     root_at_least,
     standard_error,
 )
 from dpsql.privacy.regression import Fit, check_axes, read_axes, write_axes
-from dpsql.privacy.ridge import draw, read_noise, write_noise
+from dpsql.privacy.ridge import read_noise, write_noise
 from dpsql.privacy.sampling import Sampler
 from dpsql.privacy.tally import Axes, Tally, UnitMass, chunks
 from dpsql.pulse import beat

@@ -34,7 +34,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from math import isqrt
+from math import ceil, isqrt
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,15 @@ from dpsql.privacy.accounting import log_at_least
 from dpsql.privacy.certify import decimal
 from dpsql.privacy.design import Design, root_above
 from dpsql.privacy.loss import UNIT, Loss, round_down
-from dpsql.privacy.mechanisms import Laplace, Sensitivity, calibrate_laplace, loss, positive_share, scale_at_least
+from dpsql.privacy.mechanisms import (
+    Laplace,
+    Sensitivity,
+    calibrate_laplace,
+    draw,
+    loss,
+    positive_share,
+    scale_at_least,
+)
 from dpsql.privacy.minimiser import TOLERANCE, minimise
 from dpsql.privacy.regression import Fit, check_axes, problem, read_axes, released, write_axes
 from dpsql.privacy.ridge import COUNT_SHARE, Ridge, read_noise, ridge_under_epsilon, write_noise
@@ -104,11 +112,10 @@ class ObjectivePerturbation:
     def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
         counted = self.ridge.count(int(tally.weights.sum()), self.mass, sampler)
         ridge = self.ridge.at(counted, self.mass)
-        draws = sampler.laplace(self.design.width, Fraction(SLOPE_STEPS))
+        draws = draw(Laplace(Fraction(SLOPE_STEPS)), self.design.width, sampler)
         slope = np.array([float(Fraction(int(one), SLOPE_STEPS) * self.scale) for one in draws])
         w = minimise(problem(self.design, self.mass, tally, ridge, slope))
-        noise = sampler.laplace(self.design.width, self.noise.scale)
-        return released(counted, w, ridge * STEPS, noise)
+        return released(counted, w, ridge * STEPS, draw(self.noise, self.design.width, sampler))
 
     def fit(self, cells: Cells) -> Fit:
         """The released model. Its errors are an upper bound: b moves w by b / A, and A is at least the ridge."""
@@ -171,8 +178,8 @@ def changes(mass: UnitMass) -> int:
 def approximation(design: Design, scale: Fraction) -> Sensitivity:
     """2 gamma and the rounding to the grid, in steps of the coefficients: between any two tables, given an ideal w."""
     d, root = design.width, root_above(design.width)
-    far = _up(2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS)
-    return Sensitivity(_up(root * far) + d, (far + _up(root)) ** 2, far + 1)
+    far = ceil(2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS)
+    return Sensitivity(ceil(root * far) + d, (far + ceil(root)) ** 2, far + 1)
 
 
 def divide(each: Fraction, ridge: Fraction) -> tuple[Fraction, Fraction]:
@@ -186,7 +193,7 @@ def least_ridge(jacobian: Fraction) -> Fraction:
     """The least ridge, rounded up to a multiple of 2^-20, at which a row changes the determinant by exp(jacobian)."""
     with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         exact = Fraction(decimal(CURVATURE) / (decimal(jacobian).exp() - 1) * (1 + Decimal("1e-9")))
-    return Fraction(_up(exact * (1 << 20)) + 1, 1 << 20)
+    return Fraction(ceil(exact * (1 << 20)) + 1, 1 << 20)
 
 
 def objective_under_epsilon(
@@ -212,7 +219,3 @@ def objective_under_rho(
     """As good as a pure epsilon with epsilon^2/2 <= rho: the slope's noise has no better bound here."""
     epsilon = round_down(Fraction(isqrt(int(2 * rho * UNIT * UNIT)), UNIT))
     return objective_under_epsilon(design, axes, mass, strength, rows, epsilon)
-
-
-def _up(value: Fraction) -> int:
-    return -(-value.numerator // value.denominator)

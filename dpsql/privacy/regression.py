@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from dpsql.privacy.mechanisms import (
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
+    draw,
     loss,
     standard_error,
 )
@@ -39,7 +41,6 @@ from dpsql.privacy.minimiser import TOLERANCE, Problem, minimise
 from dpsql.privacy.ridge import (
     COUNT_SHARE,
     Ridge,
-    draw,
     read_noise,
     ridge_under_epsilon,
     ridge_under_rho,
@@ -161,8 +162,8 @@ def output_under_rho(
 def minimiser_move(design: Design, mass: UnitMass, steps: int) -> Sensitivity:
     """How far neighbors move the coefficients, in steps."""
     d, root = design.width, root_above(design.width)
-    far = _up((Fraction(mass.l1, mass.whole) + 2 * TOLERANCE) * steps)
-    return Sensitivity(_up(root * far) + d, (far + _up(root)) ** 2, far + 1)
+    far = ceil((Fraction(mass.l1, mass.whole) + 2 * TOLERANCE) * steps)
+    return Sensitivity(ceil(root * far) + d, (far + ceil(root)) ** 2, far + 1)
 
 
 def check_axes(design: Design, axes: Axes, label: int) -> None:
@@ -206,7 +207,3 @@ def released(counted: int, w: list[Fraction], steps: Fraction, noise: Integers) 
 def _steps(mass: UnitMass) -> int:
     rows = -(-mass.l1 // mass.whole)
     return 1 << max(0, FINE + 1 - rows.bit_length())
-
-
-def _up(value: Fraction) -> int:
-    return -(-value.numerator // value.denominator)

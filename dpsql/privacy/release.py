@@ -15,8 +15,8 @@ import numpy.typing as npt
 from dpsql.errors import InternalError
 from dpsql.exact import Cells, Exact, Row
 from dpsql.privacy.choice import choose_bins
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
-from dpsql.privacy.sampling import Integers, Sampler
+from dpsql.privacy.mechanisms import draw
+from dpsql.privacy.sampling import Sampler
 from dpsql.privacy.scores import Drawing, Ranking, draw_shares, rank
 from dpsql.privacy.selection import keep
 from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
@@ -59,7 +59,7 @@ def perturb(exact: Exact, spec: Spec, sampler: Sampler) -> Release:
     keys = revealed.keys if rows is None else tuple(revealed.keys[row] for row in rows)
     cells: list[Cells] = [np.zeros(len(keys), np.int64) for _ in spec.grids]
     for bundle in spec.bundles:
-        noise = _noise(bundle.mechanism, len(keys) * len(bundle.columns), sampler)
+        noise = draw(bundle.mechanism, len(keys) * len(bundle.columns), sampler)
         for column, draws in zip(bundle.columns, noise.reshape(len(bundle.columns), len(keys)), strict=True):
             values = revealed.cells[column] if rows is None else revealed.cells[column][rows]
             cells[column] = np.clip(values, -_MOST, _MOST) + draws
@@ -75,14 +75,6 @@ def judge(exact: Exact, question: Question, watch: Watch, number: int) -> Verdic
     if revealed.keys != ((),) or len(revealed.cells) != 1:
         raise InternalError("the engine returned other cells than the question has")
     return watch.judge(int(revealed.cells[0][0]), question, number)
-
-
-def _noise(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
-    match mechanism:
-        case Laplace(scale):
-            return sampler.laplace(n, scale)
-        case Gaussian(sigma):
-            return sampler.gaussian(n, sigma)
 
 
 def _rows_kept(

@@ -17,14 +17,14 @@ from dpsql.privacy.mechanisms import (
     Gaussian,
     Laplace,
     Mechanism,
-    Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
+    draw,
     loss,
     scale_of,
 )
-from dpsql.privacy.sampling import Integers, Sampler
-from dpsql.privacy.tally import UnitMass
+from dpsql.privacy.sampling import Sampler
+from dpsql.privacy.tally import UnitMass, total_sensitivity
 
 COUNT_SHARE = Fraction(1, 20)
 """Of a model's loss, where the rows are counted: the ridge needs no more than their order of magnitude."""
@@ -65,12 +65,14 @@ class Ridge:
     def told(self, error: float) -> str:
         """What EXPLAIN says, of coefficients that err by `error` at a ridge of 1."""
         if self.rows is None:
-            return f"a noisy count of rows, n, comes first: coefficients err by {error / float(self.strength):.3g} / n"
+            # At most: a ridge is never below `least`, however few rows are counted.
+            each = error / float(self.strength)
+            return f"a noisy count of rows, n, comes first: coefficients err by at most {each:.3g} / n"
         ridge = max(self.least, self.strength * self.rows)
         return f"coefficients err by {error / float(ridge):.3g}, which does not depend on the rows"
 
     def loss(self, mass: UnitMass) -> Loss:
-        return NO_LOSS if self.counting is None else loss(self.counting, counted_move(mass))
+        return NO_LOSS if self.counting is None else loss(self.counting, total_sensitivity(mass))
 
     def record(self) -> dict[str, Any]:
         """What is charged for the count; nothing where the rows are public."""
@@ -91,26 +93,14 @@ class Ridge:
         return cls(Fraction(part["strength"]), rows, counting, Fraction(part["least"]))
 
 
-def counted_move(mass: UnitMass) -> Sensitivity:
-    return Sensitivity(mass.moved, mass.moved**2, mass.moved)
-
-
 def ridge_under_epsilon(strength: Fraction, rows: int | None, mass: UnitMass, epsilon: Fraction) -> Ridge:
-    counting = None if rows is not None else calibrate_laplace(counted_move(mass), epsilon)
+    counting = None if rows is not None else calibrate_laplace(total_sensitivity(mass), epsilon)
     return Ridge(strength, rows, counting)
 
 
 def ridge_under_rho(strength: Fraction, rows: int | None, mass: UnitMass, rho: Fraction) -> Ridge:
-    counting = None if rows is not None else calibrate_gaussian(counted_move(mass), rho)
+    counting = None if rows is not None else calibrate_gaussian(total_sensitivity(mass), rho)
     return Ridge(strength, rows, counting)
-
-
-def draw(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
-    match mechanism:
-        case Laplace(scale):
-            return sampler.laplace(n, scale)
-        case Gaussian(sigma):
-            return sampler.gaussian(n, sigma)
 
 
 def write_noise(mechanism: Mechanism) -> dict[str, str]:

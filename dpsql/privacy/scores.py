@@ -26,12 +26,12 @@ Privacy: the exponential mechanism has P(z) ~ exp(-penalty / b). ln P(z)/P'(z) l
 as R_g / b around 0: it is (R_g/b)-DP and, having that range, (R_g/b)^2/8-zCDP (Dong, Durfee, Rogers 2020).
 
 Permute-and-flip (McKenna, Sheldon 2020) walks through the candidates in random order and stops at z with probability
-p_z = exp(-(penalty_z - the least) / b): P(z) = p_z * integral over t from 0 to 1 of prod over y of (1 - t p_y). It is
-(R_g/b)-DP. It depends on differences alone, falls in z's penalty and grows in those of others, so that the worst move
-is that of one penalty, by R_g, up. While z is not the only best, that changes p_z alone, by exp(-R_g/b) at most. While
-it is, p_z is 1 and others' p_y grow by a factor f = exp(r/b), f p_y <= 1: with s = f t the integral is 1/f times that
-of prod (1 - s p_y) from 0 to f, no less than 1/f times that from 0 to 1. Its range may be twice as long as the
-exponential mechanism's, so it is (R_g/b)^2/2-zCDP and no better: it is for losses that are charged as epsilon
+p_z = exp(-(penalty_z - the least) / b): P(z) = p_z * integral over t from 0 to 1 of prod over y other than z of (1 - t
+p_y). It is (R_g/b)-DP. It depends on differences alone, falls in z's penalty and grows in those of others, so that the
+worst move is that of one penalty, by R_g, up. While z is not the only best, that changes p_z alone, by exp(-R_g/b) at
+most. While it is, p_z is 1 and others' p_y grow by a factor f = exp(r/b), f p_y <= 1: with s = f t the integral is 1/f
+times that of prod (1 - s p_y) from 0 to f, no less than 1/f times that from 0 to 1. Its range may be twice as long as
+the exponential mechanism's, so it is (R_g/b)^2/2-zCDP and no better: it is for losses that are charged as epsilon
 (SOUNDNESS 6).
 
 Rounds are drawn independently, given what earlier ones chose, from the candidates that are left, and blocks are too:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import prod
 
 from dpsql.privacy import forest, mwem
-from dpsql.privacy.looks import marginal_sensitivity, total_sensitivity
+from dpsql.privacy.looks import marginal_sensitivity
 from dpsql.privacy.mechanisms import (
     Mechanism,
     Sensitivity,
@@ -19,7 +19,7 @@ from dpsql.privacy.mechanisms import (
     scale_at_least,
 )
 from dpsql.privacy.synthesis import TOTAL_SHARE, Method, Synthesis
-from dpsql.privacy.tally import Axes, UnitMass
+from dpsql.privacy.tally import Axes, UnitMass, total_sensitivity
 
 
 @dataclass(frozen=True)

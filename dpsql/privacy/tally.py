@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
+from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.privacy.sampling import Sampler
 from dpsql.pulse import look
 
@@ -117,6 +118,11 @@ class UnitMass:
     @classmethod
     def read(cls, part: dict[str, Any]) -> UnitMass:
         return cls(int(part["norm"]), int(part["whole"]), part["one_row"], int(part["group_size"]), part["change_one"])
+
+
+def total_sensitivity(mass: UnitMass) -> Sensitivity:
+    """Of the weight of all rows, which is one cell."""
+    return Sensitivity(mass.moved, mass.moved**2, mass.moved)
 
 
 def chunks(count: int) -> Iterator[slice]:

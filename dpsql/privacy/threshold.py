@@ -15,7 +15,8 @@ whatever the number of questions, and also where later ones are chosen by the an
 "above" needs x alone. Each further "above" begins anew with a new x and is charged again; a number given with it, of
 noise of scale a, costs S/a. Every part is pure, and so is its concurrent composition with all else that is asked
 meanwhile: an interactive mechanism that is e-DP is an interactive post-processing of randomized response at e (Vadhan,
-Wang 2021; Lyu 2022), which is e^2/2-zCDP. So a part that loses e is charged (e, e^2/2), and parts add up.
+Wang 2021; Lyu 2022; with losses that are chosen as answers come, Haney et al. 2023), which is e^2/2-zCDP. So a part
+that loses e is charged (e, e^2/2), and parts add up.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from dpsql.plan.measures import ConjugatePosterior
 from dpsql.plan.recipes import BetaPosterior, NormalPosterior
-from dpsql.rewrite.flags import need_flag
+from dpsql.rewrite.need_flag import need_flag
 from dpsql.rewrite.sums import Sums, combined
 
 ONE = Fraction(1)

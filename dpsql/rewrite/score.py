@@ -22,7 +22,7 @@ from dpsql.plan.recipes import Linear
 from dpsql.plan.relations import Filter, Named
 from dpsql.plan.stages import VALUE, Bins, ReleaseColumn
 from dpsql.privacy.scores import STEPS
-from dpsql.rewrite.flags import need_flag
+from dpsql.rewrite.need_flag import need_flag
 from dpsql.rewrite.pipeline import Rewritten, prepare
 from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.weigh_units import weigh_units

@@ -27,8 +27,12 @@ FEATURES = (
     "one group", "listed groups", "selected groups", "mixed keys", "grouping sets", "holes", "joins", "outer joins",
     "joins with public rows", "EXISTS and IN", "per-unit blocks", "windows", "set operations", "DISTINCT", "quantiles",
     "medians by local sensitivity", "moments of pairs", "blocks", "best values", "posteriors", "weighted units",
-    "synthetic tables", "models", "laplace noise", "gaussian noise", "filters",
+    "synthetic tables", "models", "randomized answers", "laplace noise", "gaussian noise", "filters",
 )  # fmt: skip
+
+STUDIES = {"synthesis": "synthetic tables", "output": "models", "objective": "models", "moments": "models",
+           "response": "randomized answers"}  # fmt: skip
+"""What each kind of study is counted as."""
 
 
 def features(compiled: Compiled) -> frozenset[str]:
@@ -38,7 +42,7 @@ def features(compiled: Compiled) -> frozenset[str]:
 def _of_step(step: ReleaseStep) -> set[str]:
     calibrated = step.calibrated
     if calibrated.study is not None:
-        found = {"synthetic tables" if calibrated.study.kind == "synthesis" else "models"}
+        found = {STUDIES[calibrated.study.kind]}
         return found.union(*(_of_node(node) for node in walk_nodes(calibrated.plan)))
     gather, found = calibrated.gather, set[str]()
     if not gather.keys:

@@ -5,7 +5,8 @@ Random statements wander; these go straight to the constants of the proof, so th
 
 from __future__ import annotations
 
-from dpsql.schema.model import OwnUnit
+from dpsql.schema.literals import show_number
+from dpsql.schema.model import OwnUnit, RowUnit
 from dpsql.verify.draws import Draws
 from dpsql.verify.expressions import quoted
 from dpsql.verify.worlds import Laid, World
@@ -13,10 +14,17 @@ from dpsql.verify.worlds import Laid, World
 PLAIN = (
     "COUNT(*)", "SUM({n})", "AVG({n})", "COUNT({n})", "COUNT(*), SUM({n})", "COUNT(*), AVG({n})", "VAR_POP({n})",
     "STDDEV({n}), COUNT(*)", "CORR({n}, {m})", "COVAR_POP({n}, {n})", "SUM(DISTINCT {n})", "COUNT(DISTINCT {t})",
-    "BOOL_OR({n} > 0)", "MEDIAN({n})", "MAX({n})", "PRIVATE_ARGMAX({t}, {n})", "PRIVATE_TOP_K({t}, COUNT(*), 2)",
-    "PRIVATE_ARGMAX({t} = 'own0', COUNT(*))", "POSTERIOR_SAMPLE({n} > 0)",
+    "BOOL_OR({n} > 0)", "MEDIAN({n})", "MAX({n})",
     "BETA_POSTERIOR({n} > 0)", "NORMAL_POSTERIOR({n})", "DIRICHLET_POSTERIOR({t})",
 )  # fmt: skip
+
+BEST = (
+    "PRIVATE_ARGMAX({t}, {n})", "PRIVATE_TOP_K({t}, COUNT(*), 2)", "PRIVATE_ARGMAX({t} = 'own0', COUNT(*))",
+    "PRIVATE_ARGMAX({t} = 'own0', SUM({n}))", "PRIVATE_TOP_K({t} = 'own0', SUM({n} - {m}), 2)",
+)  # fmt: skip
+
+DRAWN = ("POSTERIOR_SAMPLE({n} > 0)", "POSTERIOR_SAMPLE({n} > {m}, draws => 3, truncate => 0.2)",
+         "POSTERIOR_SAMPLE({t} = 'own0')")  # fmt: skip
 
 BOUNDED = (
     "SELECT {a} FROM {table}",
@@ -48,16 +56,47 @@ STATISTICS = (
 def random_form(world: World, draws: Draws) -> str:
     if world.schema.views and draws.chance(0.2):
         return f"SELECT COUNT(*) FROM {quoted(draws.choice(world.schema.views).name)}"
-    return draws.choice((plain, plain, bounded, picking, blocked, made))(world, draws)
+    makers = (plain, plain, bounded, picking, blocked, synthetic, fitted, best, drawn, central)
+    return draws.choice(makers)(world, draws)
 
 
 def plain(world: World, draws: Draws) -> str:
     """A column summed as it is, alone or with its count, in one group or by a key."""
+    return _alone(PLAIN, world, draws)
+
+
+def best(world: World, draws: Draws) -> str:
+    """The best of values that are listed, or of those that are selected first."""
+    return _alone(BEST, world, draws)
+
+
+def drawn(world: World, draws: Draws) -> str:
+    """Draws from a posterior."""
+    return _alone(DRAWN, world, draws)
+
+
+def _alone(asked: tuple[str, ...], world: World, draws: Draws) -> str:
     laid = draws.choice(world.private)
-    asked = draws.choice(PLAIN).format(n=_number(laid, draws), m=_number(laid, draws), t=_text(laid, draws))
+    one = draws.choice(asked).format(n=_number(laid, draws), m=_number(laid, draws), t=_text(laid, draws))
     key = draws.choice((None, None, _text(laid, draws), _listed(laid)))
     table = quoted(laid.name)
-    return f"SELECT {asked} FROM {table}" if key is None else f"SELECT {key}, {asked} FROM {table} GROUP BY {key}"
+    return f"SELECT {one} FROM {table}" if key is None else f"SELECT {key}, {one} FROM {table} GROUP BY {key}"
+
+
+def central(world: World, draws: Draws) -> str:
+    """A median by its local sensitivity, of one value for each unit: of its only row, or of all of its rows."""
+    by = f"WITH DIFFERENTIAL_PRIVACY OPTIONS (mechanism = '{draws.choice(('smooth', 'ptr'))}')"
+    single = [laid for laid in world.private if laid.single or isinstance(laid.table.unit, RowUnit)]
+    laid = draws.choice(single or world.private)
+    number, table, unit = _number(laid, draws), quoted(laid.name), world.unit_column(laid)
+    if single:
+        key = draws.choice((None, _listed(laid), f"{number} > 0"))
+        return f"SELECT {by} MEDIAN({number}) FROM {table}" + ("" if key is None else f" GROUP BY {key}")
+    if unit is None:
+        return bounded(world, draws)
+    value = draws.choice(("AVG({n})", "MAX({n})", "MIN({n})")).format(n=number)
+    rows = f"SELECT {value} AS v, COUNT(*) > 2 AS k FROM {table} GROUP BY {quoted(unit)}"
+    return f"SELECT {by} MEDIAN(v) FROM ({rows}) AS t" + draws.choice(("", " GROUP BY k"))
 
 
 def bounded(world: World, draws: Draws) -> str:
@@ -94,7 +133,8 @@ def picking(world: World, draws: Draws) -> str:
 def blocked(world: World, draws: Draws) -> str:
     """A statistic of blocks, few of them or many, in one group or by a key, alone or beside a count."""
     laid = draws.choice(world.private)
-    written = blockwise(_number(laid, draws), _number(laid, draws), _text(laid, draws), draws)
+    fitting = _fitting(laid, draws) if draws.chance(0.5) else None
+    written = fitting or blockwise(_number(laid, draws), _number(laid, draws), _text(laid, draws), draws)
     where = f" FILTER (WHERE {_number(laid, draws)} > 0)" if draws.chance(0.2) else ""
     beside = draws.choice(("", "", ", COUNT(*)"))
     key = draws.choice((None, None, _text(laid, draws), _listed(laid), f"{_number(laid, draws)} > 0"))
@@ -102,16 +142,22 @@ def blocked(world: World, draws: Draws) -> str:
     return f"SELECT {written}{where} AS b{beside} FROM {quoted(laid.name)}{by}"
 
 
-def made(world: World, draws: Draws) -> str:
-    """A synthetic table or a model of columns whose ranges the schema declares."""
+def synthetic(world: World, draws: Draws) -> str:
+    """A synthetic table of columns whose ranges the schema declares."""
+    laid = draws.choice(world.private)
+    one, other = _number(laid, draws), _number(laid, draws)
+    options = draws.choice(("bins = 2", "bins = 5, method = 'mwem', rounds = 2", "method = 'independent'",
+                            "bins = 4, method = 'marginals'"))  # fmt: skip
+    rows = f"SELECT {one} AS a, {_listed(laid)} AS b, {other} AS c FROM {quoted(laid.name)}"
+    where = draws.choice(("", "", f" WHERE {one} > 0"))
+    return f"CREATE OR REPLACE SYNTHETIC TABLE made AS {rows}{where} WITH ({options})"
+
+
+def fitted(world: World, draws: Draws) -> str:
+    """A model of such columns."""
     laid = draws.choice(world.private)
     one, other = _number(laid, draws), _number(laid, draws)
     table, where = quoted(laid.name), draws.choice(("", "", f" WHERE {one} > 0"))
-    if draws.chance(0.5):
-        options = draws.choice(("bins = 2", "bins = 5, method = 'mwem', rounds = 2", "method = 'independent'",
-                                "bins = 4, method = 'marginals'"))  # fmt: skip
-        columns = f"{one} AS a, {_listed(laid)} AS b, {other} AS c"
-        return f"CREATE OR REPLACE SYNTHETIC TABLE made AS SELECT {columns} FROM {table}{where} WITH ({options})"
     family, label, method = draws.choice((
         ("LINEAR", one, "bins = 8"), ("LOGISTIC", f"({one} > 0)", "method = 'output'"),
         ("LOGISTIC", f"({one} > 0)", "method = 'objective'"), ("LOGISTIC", f"({one} > 0)", "method = 'output', n = 10"),
@@ -125,6 +171,21 @@ def blockwise(number: str, other: str, text: str, draws: Draws) -> str:
     low, high = draws.choice((("0", "1"), ("-2", "5"), ("-1000000", "1000000"), ("0.1", "0.3"), ("-7", "-3")))
     combine = ", combine => 'median'" if draws.chance(0.3) else ""
     return f"BLOCKWISE({statistic}, {low}, {high}, blocks => {draws.choice((2, 2, 3, 7, 100))}{combine})"
+
+
+def _fitting(laid: Laid, draws: Draws) -> str | None:
+    """A statistic whose values lie within the range, so that a block may go all the way."""
+    blocks, combine = draws.choice((2, 3, 7)), draws.choice(("", ", combine => 'median'"))
+    if draws.chance(0.4):
+        return f"BLOCKWISE(count(*), 0, 30, blocks => {blocks}{combine})"
+    ranges = {column.name: [show_number(end) for end in column.declared.domain.bounds] for column in laid.columns
+              if column.far}  # fmt: skip
+    known = [name for name, (low, high) in ranges.items() if low != high]
+    if not known:
+        return None
+    name, statistic = draws.choice(known), draws.choice(("avg", "median", "max", "min"))
+    low, high = ranges[name]
+    return f"BLOCKWISE({statistic}({quoted(name)}), {low}, {high}, blocks => {blocks}{combine})"
 
 
 def _number(laid: Laid, draws: Draws) -> str:

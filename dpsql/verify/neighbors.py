@@ -18,9 +18,10 @@ from dpsql.verify.worlds import Laid, World
 Row = tuple[str, ...]
 Rows = Mapping[str, tuple[Row, ...]]
 
-UNITS = 16
-"""Numbers of units: those that neighbors differ in from 0, the crowd's above them, the last one for strays."""
-_CROWD, _STRAY = 6, UNITS - 1
+UNITS = 32
+"""Numbers of units: those that neighbors differ in from 0, the crowd's above them, then those that take the place of
+the first, the last one for strays."""
+_CROWD, _OTHERS, _STRAY = 6, 16, UNITS - 1
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def random_pair(world: World, draws: Draws) -> Pair:
         place = draws.choice((0, len(crowd)))  # whose row comes first must not show
         if privacy.neighbors is Neighbors.CHANGE_ONE:
             one.insert(place, unit)
-            other.insert(place, one_unit(world, draws, number, draws.chance(0.8)))
+            other.insert(place, one_unit(world, draws, _in_place_of(number, draws), draws.chance(0.8)))
         else:
             (one if draws.chance(0.7) else other).insert(place, unit)
     strayed = [unit for unit in one if unit is not lost] + ([_strays(world, draws)] if draws.chance(0.5) else [])
@@ -58,19 +59,27 @@ def random_pair(world: World, draws: Draws) -> Pair:
 
 
 def far_pair(world: World, draws: Draws) -> Pair:
-    """A group of units at the far end of everything, against none of them or the same ones at the other end."""
+    """A group of units at the far end of everything, against none of them or as many at the other end."""
     privacy, public = world.schema.privacy, _public_rows(world, draws)
     norm = min(privacy.contributions.rows or 1, 40)
     rows, high, spread = draws.choice((norm, norm + 1, 7, 40)), draws.chance(0.5), draws.chance(0.4)
     numbers = range(min(privacy.group_size, _CROWD))
     # Others beside them, so that what is cut off in a division is not always the same.
     crowd = [_strays(world, draws), *(one_unit(world, draws, _CROWD + n, False) for n in range(2))]
+    if draws.chance(0.5):
+        # At one end or the other: a statistic of a few of them goes all the way when a heavy unit comes or leaves.
+        crowd += [_far_unit(world, draws, _CROWD + 2 + n, 1, draws.chance(0.5), spread) for n in range(6)]
     one = _together(world, [*crowd, *(_far_unit(world, draws, n, rows, high, spread) for n in numbers)], public)
     changed = []
     if privacy.neighbors is Neighbors.CHANGE_ONE:
-        changed = [_far_unit(world, draws, n, rows, not high, spread) for n in numbers]
+        changed = [_far_unit(world, draws, _in_place_of(n, draws), rows, not high, spread) for n in numbers]
     other = _together(world, [*crowd, *changed], public)
     return Pair(one, other, {name: tuple(draws.shuffled(rows)) for name, rows in one.items()})
+
+
+def _in_place_of(number: int, draws: Draws) -> int:
+    """Under change_one a unit has other rows, or makes room for one that was not there: of another id."""
+    return number + _OTHERS if draws.chance(0.5) else number
 
 
 def _together(world: World, units: Sequence[Rows], public: Rows) -> Rows:

@@ -154,7 +154,9 @@ def _lines(report: Report) -> list[str]:
         + ", ".join(f"{count} {kind}" for kind, count in trials.outcomes.most_common()),
         f"  {trials.releases} releases compared on both databases, and in another order with more threads",
     ]
-    lines += _columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES])
+    lines += _columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES if trials.features[feature]])
+    if untried := [feature for feature in FEATURES if not trials.features[feature]]:
+        lines.append(f"  not tried: {', '.join(untried)}")
     if trials.outcomes["failed"]:
         failed = trials.outcomes["failed"]
         lines.append(f"  {failed} failed: post-processing refused a released value, after the charge")
@@ -175,7 +177,7 @@ def _lines(report: Report) -> list[str]:
 
 
 def _columns(cells: list[str]) -> list[str]:
-    wide = max(map(len, cells)) + 2
+    wide = max(map(len, cells), default=0) + 2
     return ["  " + "".join(cell.ljust(wide) for cell in cells[start : start + 4]) for start in range(0, len(cells), 4)]
 
 

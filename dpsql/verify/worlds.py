@@ -188,9 +188,11 @@ _DAY = 86_400_000_000
 
 
 def _random_columns(draws: Draws, prefix: str) -> tuple[Column, ...]:
-    """A number with bounds, a text that is not listed, and a few others."""
+    """A number with bounds, a text that is not listed, and a few others, often one with declared values."""
     makers = (_double, _integer, _decimal, _fine, _unbounded, _boolean, _listed, _text, _date, _timestamp, _small)
     chosen = [draws.choice((*makers[:4], _fine)), _text, *draws.sample(makers, draws.between(1, 4))]
+    if draws.chance(0.5):
+        chosen.append(draws.choice((_boolean, _listed)))
     return tuple(make(f"{prefix}{place}", draws) for place, make in enumerate(chosen))
 
 

@@ -177,9 +177,6 @@ def ratio_in_one_dimension(n: int, lam: float, eps: float, form: int) -> float:
 def test_the_form_of_2008_is_caught_and_that_of_2011_is_not(
     n: int, lam: float, eps: float, old: float, new: float
 ) -> None:
-    # Those of n = 2 are known from elsewhere. For n = 5 a largest ratio of 1.027 is told as well, which is not found
-    # here: on these nine values of a row, and Lambda = .01, it is 1.578. Which rows and which Lambda that one is of is
-    # not said. Either is above epsilon.
     caught, kept = (ratio_in_one_dimension(n, lam, eps, form) for form in (2008, 2011))
     assert caught == pytest.approx(old, abs=1e-4) and caught > eps
     assert kept == pytest.approx(new, abs=1e-4) and kept < eps

@@ -10,6 +10,7 @@ from dpsql.errors import InvalidParameter
 from dpsql.plan.nodes import Sum
 from dpsql.privacy.accounting import rho_from
 from dpsql.privacy.mechanisms import Gaussian, Laplace, loss
+from dpsql.privacy.scores import FINE, Drawing, score_loss
 from dpsql.schema.model import Resolved
 
 EPSILON, DELTA = Fraction(1, 3), Fraction(1, 10**7)
@@ -135,6 +136,56 @@ def test_a_mixed_key_is_drawn_once_for_each_block(clinic: Resolved) -> None:
     spec = only(compiled("SELECT ward, kind, COUNT(*) FROM visits GROUP BY 1, 2", clinic,
                          settings(Noise.GAUSSIAN))).spec  # fmt: skip
     assert spec.selection is not None and spec.selection.keys == 1
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+MOVES = [  # what is asked, whether no row adds less than nothing, and whether there is one block
+    ("SELECT PRIVATE_ARGMAX(kind, COUNT(*)) FROM visits", True, True),
+    ("SELECT PRIVATE_ARGMAX(kind, SUM(cost)) FROM visits", True, True),
+    ("SELECT PRIVATE_ARGMAX(kind, SUM(paid)) FROM visits", False, True),
+    ("SELECT PRIVATE_ARGMAX(kind, SUM(cost - 100)) FROM visits", False, True),
+    ("SELECT paid > 5, PRIVATE_ARGMAX(kind, COUNT(*)) FROM visits GROUP BY 1", True, False),
+    ("SELECT paid > 5, PRIVATE_ARGMAX(kind, SUM(paid)) FROM visits GROUP BY 1", False, False),
+    ("SELECT POSTERIOR_SAMPLE(cost > 100) FROM visits", True, True),
+    ("SELECT kind, POSTERIOR_SAMPLE(cost > 100) FROM visits GROUP BY kind", True, False),
+]
+
+
+@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize(("sql", "non_negative", "single"), MOVES)
+def test_scores_move_as_the_plan_that_runs_says(
+    sql: str, non_negative: bool, single: bool, noise: Noise, clinic: Resolved
+) -> None:
+    calibrated = compiled(sql, clinic, settings(noise)).steps[-1].calibrated
+    moves, scores, counted = calibrated.moves, calibrated.scores, calibrated.counted
+    assert moves is not None and scores is not None and counted is not None
+    assert (moves.non_negative, moves.single) == (non_negative, single)
+    assert moves.norms == counted.sensitivity and (moves.group_size, moves.change_one) == (1, False)
+    assert calibrated.loss.rho == score_loss(scores, moves).rho
+
+
+@pytest.mark.parametrize("noise", list(Noise))
+def test_a_signed_score_in_many_groups_is_charged_for_both_its_sides(noise: Noise, clinic: Resolved) -> None:
+    """In squares 2 l2^2; in one group of a count l2^2, and not more than its largest cell."""
+    found = [compiled(sql, clinic, settings(noise)).steps[-1].calibrated.moves for sql, *_ in MOVES]
+    signed, counts, one = found[5], found[4], found[0]
+    assert signed is not None and counts is not None and one is not None
+    assert signed.l2_squared == min(2 * signed.norms.l2_squared, signed.norms.l1**2)
+    assert counts.l2_squared == min(counts.norms.l2_squared, counts.norms.l1**2) and counts.l1 == counts.norms.l1
+    assert one.l1 == one.norms.linf
+
+
+@pytest.mark.parametrize(("sql", "whole"), [
+    ("SELECT POSTERIOR_SAMPLE(cost > 100) FROM visits", 1 << 16),
+    ("SELECT POSTERIOR_SAMPLE(birth_year > 1970) FROM patients", 1),
+])  # fmt: skip
+def test_the_temper_of_a_posterior_is_that_of_a_whole_row(sql: str, whole: int, clinic: Resolved) -> None:
+    scores = only(compiled(sql, clinic, settings(Noise.LAPLACE))).scores
+    assert isinstance(scores, Drawing)
+    assert scores.whole == whole and scores.temper == FINE * whole / scores.scale
+    rich = only(compiled(sql, clinic, settings(Noise.LAPLACE, Fraction(1000)))).scores
+    assert isinstance(rich, Drawing) and rich.temper == 1
 
 
 @pytest.mark.parametrize(

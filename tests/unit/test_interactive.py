@@ -149,6 +149,7 @@ def test_what_moves_further_than_was_paid_for_is_refused(shop: Connection) -> No
         "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)", "SELECT BOOL_OR(vip) FROM people",
         "SELECT COUNT(*) AS a, COUNT(*) AS b FROM people", "SELECT MODE(region) FROM people",
         "SELECT COUNT(*)::text FROM people", "SELECT COUNT(*) FROM people GROUP BY region", "SHOW epsilon",
+        "SELECT COUNT(*) FROM people WHERE region IN (SELECT 'a' UNION SELECT 'b')",
     ],
 )  # fmt: skip
 def test_a_question_is_one_number(shop: Connection, sql: str) -> None:

@@ -168,6 +168,20 @@ def test_predictions_on_public_rows_are_those_of_the_model(ann: Session) -> None
     assert 0 < young < old < 1
 
 
+def test_one_release_under_two_names_is_two_models(ann: Session) -> None:
+    """What is remembered of a release that was read under one name is not what another name shows."""
+    ask = "SELECT PREDICT({}, 40, 100, 'f')"
+    one = ann.execute(ask.format("m")).rows
+    ann.execute(MADE.replace("MODEL m", "MODEL twin"))
+    assert ann.execute(ask.format("twin")).rows == one
+    ann.execute("DROP MODEL m")
+    assert ann.execute(ask.format("twin")).rows == one
+    with pytest.raises(UnknownFunction):
+        ann.execute(ask.format("m"))
+    ann.execute(MADE)
+    ann.execute("DROP MODEL twin")
+
+
 def test_a_linear_model_takes_truth_and_gives_values(ann: Session) -> None:
     model = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
     ((yes, no),) = ann.execute("SELECT PREDICT(line, 40, 'f', TRUE), PREDICT(line, 40, 'f', FALSE)").rows

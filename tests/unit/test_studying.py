@@ -44,6 +44,14 @@ def test_a_unit_of_one_row_has_the_mass_of_one_row(clinic: Resolved) -> None:
     assert studied("SELECT sex FROM patients", clinic).study.mass == UnitMass(1, 1, True, 1, False)
 
 
+def test_rows_that_the_plan_proves_few_are_not_weighed_and_all_count(clinic: Resolved) -> None:
+    """At most two rows of each unit, below the norm of eight: no weights, so that a unit's mass is two whole rows."""
+    sql = "SELECT sex FROM (SELECT sex FROM patients UNION ALL SELECT sex FROM patients) AS t"
+    found = studied(sql, clinic)
+    assert found.study.mass == UnitMass(2, 1, False, 1, False)
+    assert "Weigh each unit" not in show(found.compiled.steps[0].calibrated.plan)
+
+
 def test_a_unit_of_many_rows_is_weighed(clinic: Resolved) -> None:
     rows = clinic.schema.privacy.contributions.rows
     assert rows is not None

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from support.checking import CLOSE, agree
 from support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
 
 from dpsql.ledger.check_mass import read_mass
 from dpsql.ledger.check_models import lost_by_moments, lost_by_objective, lost_by_output
-from dpsql.ledger.checker import EXCESS
+from dpsql.ledger.checker import Figures
 from dpsql.privacy import regression as regression_room
 from dpsql.privacy import tally as tally_room
 from dpsql.privacy.decimals import ExactProblem, descend
@@ -99,11 +100,9 @@ def test_objective_perturbation_has_the_textbooks_correction(epsilon: F, left: f
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
 def test_the_checker_finds_what_is_charged(study: Any) -> None:
     lost = CHECKS[study.kind](study.record(), read_mass(study.mass.written()))
-    charged = study.loss
-    for paid, found in ((charged.epsilon, lost[0]), (charged.rho, lost[1]), (charged.delta, lost[2])):
-        assert (paid is None) == (found is None)
-        if paid is not None and found is not None:
-            assert found <= paid <= EXCESS * found
+    assert (study.loss.epsilon is None) == (lost[0] is None) and study.loss.delta == lost[2] == 0
+    # Whole steps of the noise that covers the solver are coarse; a count takes a twentieth, and would be missed.
+    agree(study.loss, Figures(*lost), F(999, 1000) if study.kind == "objective" else CLOSE)
 
 
 def test_the_checker_charges_for_what_the_solver_leaves() -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.checking import agree
 from support.shop import Silence
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.exact import Exact
-from dpsql.ledger.checker import Unreadable, covers, exceeds, recompute
+from dpsql.interactive.question import Measured
+from dpsql.ledger.checker import Unreadable, covers, recompute
 from dpsql.privacy.loss import TooSmall
 from dpsql.privacy.records import write_sparse
 from dpsql.privacy.release import judge
@@ -93,10 +95,11 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_checker_comes_to_the_same(spec: SparseVector) -> None:
     lost = recompute(write_sparse(spec))
-    assert covers(spec.loss, lost) and not exceeds(spec.loss, lost) and lost.delta == 0
+    agree(spec.loss, lost)
+    assert lost.delta == 0
     less = replace(spec, answers=spec.answers + 1)
     assert not covers(spec.loss, recompute(write_sparse(less)))
-    for name in ("threshold_scale", "query_scale"):
+    for name in ("threshold_scale", "query_scale", *(["answer_scale"] if spec.answer_scale else [])):
         weaker = replace(spec, **{name: getattr(spec, name) / 2})
         assert not covers(spec.loss, recompute(write_sparse(weaker)))
 
@@ -141,10 +144,12 @@ def test_every_question_has_its_turn_once() -> None:
         judge(one(10), COUNT, watch, 3)
 
 
-def test_a_question_that_moves_further_is_not_judged() -> None:
+@pytest.mark.parametrize("further", [Question(F(1), 2), Question(F(2), 1), Question(F(-2), 1), Question(F(-1), 2)])
+def test_a_question_that_moves_further_is_not_judged(further: Question) -> None:
     watch = Watch(above_threshold(F(10), F(1), F(1), 1), Silence())
     with pytest.raises(InternalError, match="more sensitive"):
-        judge(one(1), Question(F(1), 2), watch, 1)
+        judge(one(1), further, watch, 1)
+    assert further.sensitivity == Measured("", further.worth, further.l1).sensitivity == 2
     assert watch.asked == 0 and judge(one(11), Question(F(-1), 1), watch, 1) == Verdict(False)
 
 

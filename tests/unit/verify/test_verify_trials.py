@@ -11,21 +11,25 @@ from pathlib import Path
 import pytest
 
 from dpsql import calibrate, derivation
+from dpsql.analysis import sensitivity
 from dpsql.analysis.sensitivity import Claim
 from dpsql.compile import compile_query
 from dpsql.explain import explain
 from dpsql.plan.nodes import Gather
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.privacy.studies import READERS
 from dpsql.schema.load import load_schema
+from dpsql.schema.model import Neighbors
 from dpsql.settings import Settings
 from dpsql.verify import run
 from dpsql.verify.claims import Cells, undercharged, violations
 from dpsql.verify.draws import Draws
-from dpsql.verify.features import FEATURES
-from dpsql.verify.neighbors import random_pair
+from dpsql.verify.features import FEATURES, STUDIES
+from dpsql.verify.forms import blocked
+from dpsql.verify.neighbors import far_pair, random_pair
 from dpsql.verify.questions import random_question
-from dpsql.verify.report import Finding, Trials
+from dpsql.verify.report import Finding, Report, Trials
 from dpsql.verify.run import batch
 from dpsql.verify.trial import Asked, Bench, open_bench
 from dpsql.verify.worlds import random_schema, world_of
@@ -56,6 +60,31 @@ def test_random_statements_keep_their_claims_and_cover_the_grammar() -> None:
     assert sum(trials.features[name] > 0 for name in FEATURES) > len(FEATURES) - 4, trials.features
 
 
+FORMS = ("PRIVATE_", "POSTERIOR_SAMPLE", "(mechanism = ", "BLOCKWISE", "SYNTHETIC TABLE", "REGRESSION", "RANDOMIZED")
+
+
+def test_each_form_beyond_aggregates_is_drawn_in_one_of_25_statements() -> None:
+    drawn: Counter[str] = Counter()
+    count = 4000
+    for number in range(count // 8):
+        draws = Draws(f"forms {number}")
+        world = world_of(random_schema(draws), draws)
+        for _ in range(8):
+            sql = random_question(world, draws)
+            drawn.update(form for form in FORMS if form in sql)
+    assert all(drawn[form] > count / 25 for form in FORMS), drawn
+
+
+def test_what_was_not_tried_is_told() -> None:
+    trials = Trials(1, 1, Counter(answered=1), Counter({"models": 3}))
+    told = str(Report(None, 0, trials, (), (), 1.0, 1.0))
+    assert "     3 models" in told and "  not tried: one group, listed groups" in told and " 0 " not in told
+
+
+def test_studies_are_counted_by_their_kind() -> None:
+    assert set(STUDIES) == set(READERS) and set(STUDIES.values()) <= set(FEATURES)
+
+
 def test_a_number_gives_the_same_trials_again() -> None:
     assert batch(None, 7) == batch(None, 7) != batch(None, 8)
 
@@ -81,8 +110,45 @@ def test_a_sensitivity_that_is_too_small_is_found_and_made_small(monkeypatch: py
     assert findings
     first = findings[0]
     assert any(finding.startswith(("L1", "L2", "Linf")) for finding in first.findings)
-    assert len(first.sql) < 250, first.sql
+    assert len(first.sql) < 300, first.sql
     assert "CREATE OR REPLACE TABLE" in first.example and "-- D', its neighbor" in first.example
+
+
+def test_one_block_under_change_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit that makes room for one of another id changes two blocks: with the same id it would change one."""
+    monkeypatch.setattr(sensitivity, "_blocks_changed", lambda relation: 1)
+    monkeypatch.setattr(run, "SHRINKING", 6.0)
+    monkeypatch.setattr(run, "random_question", blocked)
+    monkeypatch.setattr(run, "random_pair", far_pair)
+    findings: list[Finding] = []
+    for number in range(20, 60):
+        schema = random_schema(Draws(f"planted {number}"), "own")
+        schema = replace(schema, privacy=replace(schema.privacy, neighbors=Neighbors.CHANGE_ONE, group_size=1))
+        findings += batch(schema, number)[1]
+        if findings:
+            break
+    assert findings and "BLOCKWISE" in findings[0].sql
+
+
+def test_a_unit_that_is_changed_comes_back_as_itself_or_as_another() -> None:
+    """With all of its rows: those that refer to it refer to what it is then."""
+    seen: Counter[bool] = Counter()
+    for number in range(40):
+        draws = Draws(f"changed {number}")
+        schema = random_schema(draws, "one hop")
+        schema = replace(schema, privacy=replace(schema.privacy, neighbors=Neighbors.CHANGE_ONE, group_size=1))
+        world = world_of(schema, draws)
+        pair = random_pair(world, draws)
+        (people, visits), ids = (world.laid(name) for name in ("people", "visits")), []
+        for rows in (pair.first, pair.second):
+            own, linked = (
+                {row[[column.name for column in laid.columns].index("uid")] for row in rows[laid.name]}
+                for laid in (people, visits)
+            )
+            ids.append(own | linked)
+        seen[ids[0] == ids[1]] += 1
+        assert len(ids[0] ^ ids[1]) in (0, 2)
+    assert min(seen[True], seen[False]) > 5, seen
 
 
 def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +205,7 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: Bench, monkeypatch:
     world = world_of(random_schema(draws, "own"), draws)
     bench.load(world, random_pair(world, draws))
     sql = "SELECT COUNT(*) FROM events WHERE (SELECT COUNT(*) FROM events AS z WHERE z.e1 = 'k1') > 1"
-    asked = Asked(sql, Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    asked = Asked(sql, Fraction(1), Fraction(1, 10**6), 1, 1, None)
     assert bench.attempt(asked).findings == ()
     bench.forget()
     real = derivation.Asked
