@@ -713,6 +713,12 @@ MUTANTS = (
     mutant("the threshold is one lower", CHOOSE, "+ noise > limit)", "+ noise >= limit)", SELECTION),
     mutant("keys that no unit has may appear", CHOOSE, "(counts >= 1) & ", "", SELECTION),
     # --- errors
+    mutant("the engine plans outer joins that fail on some rows", "engines/duckdb.py",
+           "type_pushdown,projection_pullup", "type_pushdown",
+           ("tests/unit/engines/test_engine_duckdb.py", "-k", "outer_joins")),
+    mutant("one statement's internal error fails those of all others", "engines/duckdb.py",
+           "            self._renew(instance)\n", "",
+           ("tests/unit/engines/test_engine_duckdb.py", "-k", "internal_error")),
     mutant("a cast raises on what does not fit", EXPR,
            'return f"TRY_CAST({sql} AS', 'return f"CAST({sql} AS', DOMAINS),
     mutant("the engine's words are passed on", "engines/base.py",

@@ -44,7 +44,9 @@ _PINNED: tuple[tuple[str, object], ...] = (
     ("allow_community_extensions", False),
     ("allow_persistent_secrets", False),
     ("python_enable_replacements", False),  # else an unknown table name is looked up among Python's variables
-    ("disabled_optimizers", "type_pushdown"),  # it turns a TRY_CAST over a CSV file into one that raises
+    # The first turns a TRY_CAST over a CSV file into one that raises. The second makes plans of outer joins in which
+    # DuckDB 2.0.0 fails by an internal error ("dict-surviving cache"), on some rows and with several threads.
+    ("disabled_optimizers", "type_pushdown,projection_pullup"),
     ("error_on_division_by_zero", False),
     ("ieee_floating_point_ops", True),
     ("integer_division", False),
@@ -88,7 +90,7 @@ class DuckDBEngine:
         spill: Path | None = None,
         seconds: float | None = None,
     ) -> None:
-        path = database_path(url)
+        self._path = database_path(url)
         if spill is not None:
             make_private(spill, "the spill folder")
         own_spill = None if spill else tempfile.mkdtemp(prefix="dpsql-spill-")
@@ -97,16 +99,29 @@ class DuckDBEngine:
             settings.append(("threads", threads))
         if memory is not None:
             settings.append(("memory_limit", memory))
-        self._connection = duckdb.connect(":memory:")
-        self._seconds = seconds
+        self._settings, self._seconds, self._renewing = settings, seconds, threading.Lock()
+        self._instances: list[duckdb.DuckDBPyConnection] = []
         self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._finalizer = weakref.finalize(self, _discard, self._connection, self._running, own_spill, os.getpid())
+        self._finalizer = weakref.finalize(self, _discard, self._instances, self._running, own_spill, os.getpid())
+        self._connection = self._new_instance()
+
+    def _new_instance(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(":memory:")
+        self._instances.append(connection)
         try:
-            self._schema = None if path is None else attach(self._connection, path)
-            lock(self._connection, settings)
+            self._schema = None if self._path is None else attach(connection, self._path)
+            lock(connection, self._settings)
         except BaseException:
             self.close()
             raise
+        return connection
+
+    def _renew(self, broken: duckdb.DuckDBPyConnection) -> None:
+        """After an internal error of its own, DuckDB answers nothing any more: what one statement met would fail those
+        of all others, and be counted against them."""
+        with self._renewing:
+            if self._connection is broken:
+                self._connection = self._new_instance()
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
         return guarded(lambda: self._run(sql, holes, lambda result: exact_cells(result, key_columns)))
@@ -134,8 +149,8 @@ class DuckDBEngine:
     def close(self) -> None:
         self._finalizer()
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
-        cursor = self._connection.cursor()
+    def _cursor(self, of: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyConnection:
+        cursor = (of or self._connection).cursor()
         if self._schema is not None:
             cursor.execute(f"USE {self._schema}")
         return cursor
@@ -145,7 +160,8 @@ class DuckDBEngine:
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InternalError("the engine was given something else than one SELECT")
-        cursor = self._cursor()
+        instance = self._connection
+        cursor = self._cursor(instance)
         self._running.add(cursor)
         try:
             with _stopped_after(self._seconds, cursor) as late:
@@ -155,6 +171,9 @@ class DuckDBEngine:
                     # DuckDB's two words for it: of `interrupt`, and of Ctrl-C where the main thread runs the query.
                     if not isinstance(error, duckdb.InterruptException) and str(error) != "Query interrupted":
                         raise
+        except (duckdb.InternalException, duckdb.FatalException):
+            self._renew(instance)
+            raise
         finally:
             cursor.close()
             self._running.discard(cursor)
@@ -250,7 +269,10 @@ def first_line(error: Exception) -> str:
 
 
 def _discard(
-    connection: duckdb.DuckDBPyConnection, running: set[duckdb.DuckDBPyConnection], spill: str | None, process: int
+    instances: list[duckdb.DuckDBPyConnection],
+    running: set[duckdb.DuckDBPyConnection],
+    spill: str | None,
+    process: int,
 ) -> None:
     if os.getpid() != process:  # a forked child: the queries, the threads and the spill folder are its parent's
         return
@@ -260,7 +282,8 @@ def _discard(
             with suppress(duckdb.Error):  # it may have ended by itself
                 cursor.interrupt()
         time.sleep(0.01)
-    connection.close()
+    for instance in instances:
+        instance.close()
     if spill is not None:
         shutil.rmtree(spill, ignore_errors=True)
 

@@ -55,7 +55,7 @@ class DuckDBOwner:
                 if value is not None:
                     self._connection.execute(f"SET GLOBAL {limit} = {literal(value)}")
             # It moves a TRY_CAST into the CSV reader, where it raises (seen in DuckDB 2.0).
-            self._connection.execute("SET GLOBAL disabled_optimizers = 'type_pushdown'")
+            self._connection.execute("SET GLOBAL disabled_optimizers = 'type_pushdown,projection_pullup'")
             if path is not None:
                 self._connection.execute(f"USE {attach(self._connection, path)}")
         except BaseException:
