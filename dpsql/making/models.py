@@ -141,7 +141,8 @@ def _studied(asked: Asked, own: Options, settings: Settings) -> Studied:
         )
     )
     try:
-        return compile_study(rows, Coding(own.bins, {}, nulls=False), _Designing(own, command.family == LINEAR))
+        designing = _Designing(own, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True)))
+        return compile_study(rows, Coding(own.bins, {}, nulls=False), designing)
     except Error as error:
         error.statement = asked.sql
         raise
@@ -153,6 +154,7 @@ class _Designing:
 
     options: Options
     linear: bool
+    spans: Mapping[str, Span | None]  # of columns
 
     def __call__(self, axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Study:
         label, *features = axes
@@ -163,6 +165,7 @@ class _Designing:
                 raise TypeMismatch(
                     f'"{axis.name}" is a time, and a model takes numbers and categories',
                     hint=f"For example: EXTRACT(YEAR FROM {axis.name}) AS year.",
+                    span=self.spans.get(axis.name),
                 )
         design = design_of(features)
         if design.width > MOST_WIDTH:
@@ -174,7 +177,8 @@ class _Designing:
             )
         if self.linear:
             if not is_scale(label):
-                raise TypeMismatch(f'"{label.name}" is no number', hint="LOGISTIC REGRESSION takes two classes.")
+                raise TypeMismatch(f'"{label.name}" is no number', hint="LOGISTIC REGRESSION takes two classes.",
+                                   span=self.spans.get(label.name))  # fmt: skip
             ridge = self.options.strength or Fraction(0)
             if gaussian:
                 return moments_under_rho(design, ranges, mass, ridge, share.rho)
@@ -183,6 +187,7 @@ class _Designing:
             raise TypeMismatch(
                 f'"{label.name}" has {label.size} values, and a logistic model tells two apart',
                 hint="Use a boolean, or a comparison such as (nights > 3) AS long_stay.",
+                span=self.spans.get(label.name),
             )
         method = self.options.method or (OBJECTIVE if mass.one_row else OUTPUT)
         if method == OBJECTIVE and not mass.one_row:

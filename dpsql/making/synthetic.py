@@ -18,7 +18,7 @@ from typing import Any
 from dpsql.answer import Answer, rows_answer
 from dpsql.calibrate import Noise, Share
 from dpsql.compiled import Compiled
-from dpsql.errors import DataError, InvalidParameter, LimitExceeded
+from dpsql.errors import DataError, InvalidParameter, InvalidSyntax, LimitExceeded
 from dpsql.explain import Explanation
 from dpsql.figures import short_up
 from dpsql.ledger.base import Made
@@ -39,6 +39,7 @@ from dpsql.queries import Queries
 from dpsql.rewrite.tally import MOST_VALUES, Coding
 from dpsql.schema.domain import Scalar
 from dpsql.settings import Settings
+from dpsql.sql.output_names import UNNAMED
 from dpsql.sql.tallied import distinct_values
 from dpsql.studying import Rows, Studied, compile_study, study_rows
 from dpsql.types import BOOLEAN, DOUBLE, TEXT, Kind
@@ -192,7 +193,12 @@ def _rows(asked: Asked, settings: Settings) -> Rows:
         return study_rows(asked.sql, asked.command.query, queries.own.schema, settings, asked.parameters,
                           queries.clock(), queries.who)  # fmt: skip
 
-    return queries.own.knowing(work)
+    rows = queries.own.knowing(work)
+    for name, span in zip(rows.names, rows.spans, strict=True):
+        if name == UNNAMED:
+            raise InvalidSyntax("a column of a synthetic table needs a name",
+                                hint="Write AS and a name behind it: … AS x.", span=span)  # fmt: skip
+    return rows
 
 
 def _unknown(rows: Rows) -> tuple[str, ...]:

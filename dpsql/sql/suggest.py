@@ -57,6 +57,28 @@ def _rows_like(found: Sequence[tuple[Table, Column]], schema: Schema) -> str:
     return f" For rows like them: CREATE SYNTHETIC TABLE {_name(name)} AS SELECT {listed} FROM {_name(tables.pop())}."
 
 
+def is_id(schema: Schema, column: BoundColumn) -> bool:
+    """Whether nothing is known of a column but that it names units or rows."""
+    found = _declared(schema, column)
+    return found is not None and not _may_group(schema, *found) and not _has_codes(found[1])
+
+
+def without_ids(query: exp.Query, columns: Sequence[BoundColumn], schema: Schema) -> str:
+    """What else of the same rows can be made something of."""
+    found = [found for column in columns if (found := _declared(schema, column))]
+    tables = dict.fromkeys(table.name for table, _ in found)
+    if len(tables) != 1:
+        return "Leave it out."
+    table, star = found[0][0], any(is_star(item) for item in query.selects)
+    fit = [one for one in table.columns if _may_group(schema, table, one) and _has_codes(one)]
+    listed = ", ".join(_name(one.name) for one in fit if star or not one.type.is_time)  # no model takes times
+    if not listed:
+        return "Leave it out."
+    if star:
+        return f"Leave it out, for example: SELECT {listed} FROM {_name(table.name)}."
+    return f"Leave it out. Of {_name(table.name)}, these will do: {listed}."
+
+
 def _has_codes(column: Column) -> bool:
     domain = column.domain
     ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Kind.TIME)

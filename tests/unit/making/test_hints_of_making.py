@@ -1,0 +1,100 @@
+"""What CREATE SYNTHETIC TABLE and CREATE MODEL say to who made a mistake: where it is, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.shop import open_shop
+
+from dpsql.errors import Error, InvalidSyntax, UnboundedValues
+from dpsql.session import Session
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Without noise; what is told here is told before any charge."""
+    session = open_shop(tmp_path_factory.mktemp("shop"))[0]
+    session.execute("CREATE SYNTHETIC TABLE seen AS SELECT age, vip FROM people WITH (epsilon = 100)")
+    charges = session.budget().charges
+    yield session
+    assert session.budget().charges == charges
+    session.close()
+
+
+def refused(session: Session, sql: str) -> Error:
+    with pytest.raises(Error) as caught:
+        session.execute(sql)
+    return caught.value
+
+
+def place(error: Error) -> str:
+    assert error.span is not None and error.statement is not None
+    return error.statement[error.span.start : error.span.end]
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_thing_that_anybody_types(quiet: Session) -> None:
+    error = refused(quiet, "CREATE SYNTHETIC TABLE p AS SELECT * FROM people WITH (epsilon = 2)")
+    assert isinstance(error, UnboundedValues) and place(error) == "*"
+    assert error.message == 'column "uid" is the id of the privacy unit, and has no values to learn from'
+    assert error.hint == "Leave it out, for example: SELECT region, age, vip, joined FROM people."
+    quiet.explain("CREATE SYNTHETIC TABLE p AS SELECT region, age, vip, joined FROM people WITH (epsilon = 2)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "at", "what"),
+    [
+        ("CREATE SYNTHETIC TABLE p AS SELECT age, uid FROM people", "uid", "the id of the privacy unit"),
+        ("CREATE SYNTHETIC TABLE p AS SELECT kind, oid AS o FROM orders", "oid AS o", "a key"),
+        ("CREATE MODEL p AS LINEAR REGRESSION ON age USING vip, uid FROM people", "uid", "the id of the privacy unit"),
+        ("EXPLAIN CREATE MODEL p AS LINEAR REGRESSION ON price USING oid FROM orders", "oid", "a key"),
+    ],
+)
+def test_ids_are_to_be_left_out(quiet: Session, sql: str, at: str, what: str) -> None:
+    error = refused(quiet, sql)
+    assert what in error.message and place(error) == at
+    assert error.hint is not None and error.hint.startswith("Leave it out. Of ") and "joined" not in error.hint
+
+
+def test_without_columns_that_fit_there_is_no_list(quiet: Session) -> None:
+    error = refused(quiet, "CREATE SYNTHETIC TABLE p AS SELECT a.uid, b.oid FROM people a JOIN orders b USING (uid)")
+    assert error.hint == "Leave it out."
+
+
+@pytest.mark.parametrize(
+    ("sql", "at", "message"),
+    [
+        ("CREATE MODEL p AS LINEAR REGRESSION ON region USING age FROM people", "region", '"region" is no number'),
+        ("CREATE MODEL p AS LOGISTIC REGRESSION ON kind USING qty FROM orders", "kind", '"kind" has 3 values'),
+        ("CREATE MODEL p AS LOGISTIC REGRESSION ON paid USING qty, made AS m FROM orders", "made AS m",
+         '"m" is a time'),
+        ("CREATE MODEL p AS LOGISTIC REGRESSION ON paid USING note FROM orders", "note", "the values of column"),
+        ("CREATE SYNTHETIC TABLE p AS SELECT vip, CAST(note AS double) AS n FROM people JOIN orders USING (uid)",
+         "note AS double) AS n", 'column "n" has no bounds'),
+        ("CREATE SYNTHETIC TABLE p AS SELECT vip, age, age AS vip FROM people", "age AS vip",
+         'column "vip" is there twice'),
+    ],
+)  # fmt: skip
+def test_a_column_is_told_by_its_place(quiet: Session, sql: str, at: str, message: str) -> None:
+    for written in (sql, f"EXPLAIN {sql}"):
+        error = refused(quiet, written)
+        assert error.message.startswith(message) and place(error) == at
+
+
+def test_a_time_without_bounds_takes_a_range(quiet: Session) -> None:
+    days = "(SELECT CAST(note AS date) AS d FROM orders) AS t"
+    error = refused(quiet, f"CREATE SYNTHETIC TABLE p AS SELECT d FROM {days}")
+    assert error.hint is not None and "WHERE: d BETWEEN" in error.hint and place(error) == "d"
+    ranged = f"{days} WHERE d BETWEEN DATE '2024-01-01' AND DATE '2024-03-01'"
+    quiet.explain(f"CREATE SYNTHETIC TABLE p AS SELECT d FROM {ranged}")
+
+
+@pytest.mark.parametrize("before", ["", "EXPLAIN "])
+def test_every_column_of_a_table_has_a_name(quiet: Session, before: str) -> None:
+    error = refused(quiet, before + "CREATE SYNTHETIC TABLE p AS SELECT vip, age*2 FROM people")
+    assert isinstance(error, InvalidSyntax) and place(error) == "age*2"
+    assert error.hint == "Write AS and a name behind it: … AS x."
+    quiet.explain("CREATE SYNTHETIC TABLE p AS SELECT vip, (age*2) AS x FROM people")
