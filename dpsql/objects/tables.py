@@ -16,7 +16,7 @@ from dpsql.post.tables import bin_value
 from dpsql.privacy.release import from_bytes
 from dpsql.privacy.synthesis import ROW
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, MadeTable
+from dpsql.schema.model import MADE_BY, Column, MadeTable
 from dpsql.types import parse_type
 
 
@@ -60,7 +60,7 @@ def table_of(made: Made, key: str) -> MadeTable:
     """As the catalog shows it."""
     definition = json.loads(made.definition)
     columns = tuple(Column(axis.name, Domain(axis.type)) for axis in read_axes(definition["axes"]))
-    return MadeTable(made.name, key, columns, "synthetic rows: made by " + definition["statement"])
+    return MadeTable(made.name, key, columns, MADE_BY + definition["statement"])
 
 
 def rows_of(made: Made, body: bytes) -> list[list[Any]]:

@@ -235,6 +235,10 @@ MADE = "dpsql_made"
 releases would count those of others."""
 
 
+MADE_BY = "synthetic rows: made by "
+"""What a synthetic table's description begins with; its statement follows."""
+
+
 @dataclass(frozen=True)
 class MadeTable:
     """A synthetic table of the account that asks: no part of what the owner declares."""
@@ -243,6 +247,10 @@ class MadeTable:
     key: str
     columns: tuple[Column, ...]
     description: str | None = _for_people()
+
+    @property
+    def statement(self) -> str:
+        return (self.description or "").removeprefix(MADE_BY)
 
     @property
     def view(self) -> View:

@@ -260,7 +260,7 @@ def find_table(schema: Schema, source: exp.Table) -> model.Table:
     found = known_table(schema, source)
     if found is not None:
         return found
-    names = [table.name for table in schema.tables]
+    names = [relation.name for relation in schema.relations]
     close = get_close_matches(source.name, names, n=1)
     raise UnknownTable(
         f'table "{source.name}" does not exist',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.shop import open_shop
@@ -98,3 +99,33 @@ def test_every_column_of_a_table_has_a_name(quiet: Session, before: str) -> None
     assert isinstance(error, InvalidSyntax) and place(error) == "age*2"
     assert error.hint == "Write AS and a name behind it: … AS x."
     quiet.explain("CREATE SYNTHETIC TABLE p AS SELECT vip, (age*2) AS x FROM people")
+
+
+# --- what one has made -----------------------------------------------------------------------------------------------
+
+
+def test_who_asks_for_rows_is_shown_the_table_that_she_has_made(quiet: Session) -> None:
+    error = refused(quiet, "SELECT * FROM people LIMIT 10")
+    assert error.hint is not None and error.hint.endswith("For rows like them: SELECT * FROM seen LIMIT 10.")
+    other = refused(quiet, "SELECT * FROM orders LIMIT 10")
+    assert other.hint is not None and "CREATE SYNTHETIC TABLE orders_like AS SELECT" in other.hint
+
+
+def test_a_name_that_is_taken_is_not_proposed(tmp_path: Path) -> None:
+    session = open_shop(tmp_path)[0]
+    made = "CREATE SYNTHETIC TABLE orders_like AS SELECT vip FROM people WHERE age > ? WITH (epsilon = 100)"
+    session.execute(made, [5])
+    error = refused(session, "SELECT * FROM orders LIMIT 10")
+    assert error.hint is not None and "CREATE SYNTHETIC TABLE orders_like2 AS SELECT" in error.hint
+    error = refused(session, "SELECT * FROM people LIMIT 10")
+    assert error.hint is not None and error.hint.endswith("SELECT * FROM orders_like LIMIT 10.")
+
+
+def test_a_table_that_is_not_there_is_told_with_ones_own(quiet: Session) -> None:
+    assert refused(quiet, "SELECT * FROM v2").hint == "Tables: people, orders, items, seen."
+    assert refused(quiet, "SELECT * FROM sen").hint == 'Perhaps you meant "seen".'
+
+
+def test_a_table_of_ones_own_is_dropped_by_its_kind(quiet: Session) -> None:
+    hint = refused(quiet, "DROP TABLE seen").hint
+    assert hint is not None and "DROP SYNTHETIC TABLE" in hint
