@@ -211,6 +211,41 @@ def _model_query(sql: str, tokens: list[Token]) -> str:
     return text + ",".ljust(len(using.text)) + sql[using.end : tokens[-1].end]
 
 
+def written_columns(statement: str) -> tuple[str, ...]:
+    """The label and the features of CREATE MODEL, each without its alias.
+
+    >>> written_columns("CREATE MODEL m AS LOGISTIC REGRESSION ON (cost > 9) AS dear USING age, f(a, b) AS c FROM t")
+    ('(cost > 9)', 'age', 'f(a, b)')
+    """
+    tokens = Words(statement).remaining()
+    on = _word_at(tokens, "on", 0)
+    using = None if on is None else _word_at(tokens, "using", on)
+    from_ = None if using is None else _word_at(tokens, "from", using)
+    if on is None or using is None or from_ is None:
+        return ()
+    parts = (tokens[on + 1 : using], *_parts(tokens[using + 1 : from_]))
+    return tuple(_without_alias(statement, part) for part in parts)
+
+
+def _parts(tokens: list[Token]) -> list[list[Token]]:
+    """At commas that stand in no parentheses."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _without_alias(sql: str, tokens: list[Token]) -> str:
+    named = len(tokens) > 2 and tokens[-2].text.lower() == "as"
+    kept = tokens[:-2] if named else tokens
+    return " ".join(sql[kept[0].start : kept[-1].end].split()) if kept else ""
+
+
 def _word_at(tokens: list[Token], word: str, start: int) -> int | None:
     depth = 0
     for at, token in enumerate(tokens):

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpsql.errors import InvalidSyntax, LimitExceeded, TypeMismatch, UnknownFunction
 from dpsql.schema.domain import Scalar
 from dpsql.schema.made_models import LOGISTIC, MadeModel, Term
-from dpsql.sql.dialect import WRITTEN, span_of
+from dpsql.sql.dialect import IMPLIED, WRITTEN, span_of
 
 NAME, RIGHT = "PREDICT", "ACCURACY"
 MOST = 64
@@ -51,7 +51,7 @@ def _model(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> tuple[MadeMode
 def _prediction(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Expression:
     model, arguments = _model(call, models)
     features = model.features
-    arguments = arguments or _columns(features, call)
+    arguments = arguments or _columns(features, call, model, model.written[1:])
     if len(arguments) != len(features):
         raise InvalidSyntax(
             f'model "{model.name}" has {len(features)} features, not {len(arguments)}',
@@ -74,7 +74,7 @@ def _accuracy(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Express
             hint=f"Its squared error: AVG(POWER(CLIP({off}, -100, 100), 2)), with bounds that fit.",
             span=span_of(call),
         )
-    arguments = arguments or _columns(names, call)
+    arguments = arguments or _columns(names, call, model, model.written)
     if len(arguments) != len(names):
         raise InvalidSyntax(
             f'{RIGHT} of model "{model.name}" takes the label and {len(model.features)} features',
@@ -92,14 +92,19 @@ def _accuracy(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> exp.Express
     return mean
 
 
-def _columns(names: tuple[str, ...], call: exp.Anonymous) -> list[exp.Expression]:
-    """Columns that nobody wrote: one that is not there is told at the call."""
+def _columns(
+    names: tuple[str, ...], call: exp.Anonymous, model: MadeModel, written: tuple[str, ...]
+) -> list[exp.Expression]:
+    """Columns that nobody wrote: one that is not there is told at the call, with what the model was made of."""
+    hint = f"Write its arguments out: {call.name.upper()}({', '.join((model.name, *written))})."
+    plain = {text.strip('"').lower() for text in written}
     found: list[exp.Expression] = []
     span = span_of(call)
     for name in names:
         column = exp.column(name, quoted=True)
         if span is not None:
             column.this.meta.update(start=span.start, end=span.end - 1)
+        column.meta[IMPLIED] = hint if written and name.lower() not in plain else ""
         found.append(column)
     return found
 
