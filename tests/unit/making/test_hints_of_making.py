@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.shop import open_shop
 
-from dpsql.errors import Error, InvalidSyntax, UnboundedValues
+import dpsql
+from dpsql.errors import BudgetExceeded, Error, InvalidSyntax, UnboundedValues
 from dpsql.session import Session
+
+SCHEMAS = Path(__file__).parents[3] / "schemas"
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +133,27 @@ def test_a_table_that_is_not_there_is_told_with_ones_own(quiet: Session) -> None
 def test_a_table_of_ones_own_is_dropped_by_its_kind(quiet: Session) -> None:
     hint = refused(quiet, "DROP TABLE seen").hint
     assert hint is not None and "DROP SYNTHETIC TABLE" in hint
+
+
+# --- what is charged -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "knob"),
+    [
+        ("CREATE SYNTHETIC TABLE p AS SELECT region FROM people WITH (epsilon = 500)", "WITH (epsilon = 7.99)"),
+        ("CREATE MODEL p AS LINEAR REGRESSION ON age USING region FROM people WITH (epsilon = 500, bins = 5)",
+         "WITH (epsilon = 7.99)"),
+        ("SELECT RANDOMIZED(region, 50) FROM people", "RANDOMIZED(…, 7.99)"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 500) COUNT(*) FROM people", "OPTIONS (epsilon = 7.99)"),
+    ],
+)  # fmt: skip
+def test_a_charge_that_does_not_fit_is_told_with_the_knob_that_turns(tmp_path: Path, sql: str, knob: str) -> None:
+    shutil.copytree(SCHEMAS, tmp_path / "schemas", ignore=shutil.ignore_patterns("*.ledger*"))
+    with dpsql.connect(tmp_path / "schemas" / "poll.yaml") as connection:
+        with pytest.raises(BudgetExceeded) as caught:
+            connection.cursor().execute(sql)
+        assert str(caught.value.hint).startswith(f"A smaller charge may fit: {knob}.")
+        with pytest.raises(BudgetExceeded, match="asks for epsilon 600") as caught:
+            connection.cursor().execute("SELECT COUNT(*) FROM people", settings={"epsilon": "600"})
+        assert str(caught.value.hint).startswith("A smaller charge may fit: SET epsilon = 7.99.")
