@@ -18,7 +18,7 @@ from dpsql.sql.parameters import Parameter
 
 @dataclass(frozen=True)
 class Asked:
-    """A CREATE, on behalf of an account."""
+    """A CREATE, on behalf of an account; `parameters` are those of its query."""
 
     queries: Queries
     command: CreateCommand

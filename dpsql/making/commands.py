@@ -35,7 +35,7 @@ def maker_of(kind: str) -> Maker:
 def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
     match command:
         case CreateCommand():
-            return _create(Asked(queries, command, sql, parameters))
+            return _create(_asked(queries, command, sql, parameters))
         case DropCommand():
             return _drop(queries, command)
         case ShowMadeCommand(kind, None):
@@ -48,11 +48,15 @@ def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequ
 
 
 def compiled_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
-    return maker_of(command.kind).compiled(Asked(queries, command, sql, parameters))
+    return maker_of(command.kind).compiled(_asked(queries, command, sql, parameters))
 
 
 def explain_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-    return maker_of(command.kind).explain(Asked(queries, command, sql, parameters))
+    return maker_of(command.kind).explain(_asked(queries, command, sql, parameters))
+
+
+def _asked(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Asked:
+    return Asked(queries, command, sql, command.of_query(parameters))
 
 
 def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:

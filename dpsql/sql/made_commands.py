@@ -8,13 +8,19 @@ The query within is given out with the places of the whole text, so that errors 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dpsql.errors import InvalidSyntax
 from dpsql.lex import Kind, Token
 from dpsql.span import Span
 from dpsql.sql.options import Option
+from dpsql.sql.parameters import Parameter, bind, literal, not_whole
+from dpsql.sql.parse import tokenize
 from dpsql.sql.words import Words, string_of
+
+T = TypeVar("T")
 
 TABLE, MODEL = "synthetic table", "model"
 FAMILIES = ("logistic", "linear")
@@ -22,7 +28,10 @@ FAMILIES = ("logistic", "linear")
 
 @dataclass(frozen=True)
 class CreateCommand:
-    """`query` gives the rows: of a model the label first, then the features. `family` is a model's kind."""
+    """`query` gives the rows: of a model the label first, then the features. `family` is a model's kind.
+
+    `places` are those of the statement's parameters that the query takes, from 0; None: all of them.
+    """
 
     kind: str
     name: str
@@ -32,6 +41,11 @@ class CreateCommand:
     unless_there: bool = False  # IF NOT EXISTS
     family: str | None = None
     span: Span | None = None  # of the name
+    places: tuple[int, ...] | None = None
+
+    def of_query(self, parameters: Sequence[T]) -> Sequence[T]:
+        """Those of the statement that are the query's."""
+        return parameters if self.places is None else [parameters[place] for place in self.places]
 
 
 @dataclass(frozen=True)
@@ -55,12 +69,12 @@ class ShowMadeCommand:
 MadeCommand = CreateCommand | DropCommand | ShowMadeCommand
 
 
-def read_made_command(sql: str) -> MadeCommand | None:
-    """The command that the text is; None where it is none of these."""
+def read_made_command(sql: str, parameters: Sequence[Parameter] | None = None) -> MadeCommand | None:
+    """The command that the text is; None where it is none of these. Without parameters, options say ? or $1."""
     words = Words(sql)
     match words.next.text.lower() if words.next is not None else "":
         case "create":
-            return _create(words, sql)
+            return _create(words, sql, parameters)
         case "drop":
             return _drop(words)
         case "show":
@@ -69,7 +83,7 @@ def read_made_command(sql: str) -> MadeCommand | None:
             return None
 
 
-def _create(words: Words, sql: str) -> CreateCommand | None:
+def _create(words: Words, sql: str, parameters: Sequence[Parameter] | None) -> CreateCommand | None:
     words.take()
     instead = words.accept("or", "replace")
     kind = _kind(words)
@@ -90,8 +104,12 @@ def _create(words: Words, sql: str) -> CreateCommand | None:
     inner = tokens[:at]
     if not inner:
         raise InvalidSyntax("a query is expected before WITH", hint=_example(kind), span=_span(tokens[0]))
+    places = None
+    if parameters is not None and at is not None and any(one.kind is Kind.PARAMETER for one in tokens[at:]):
+        options, places = _bound(tokens, options, sql, parameters)
+        sql = _renumbered(sql, inner, places)
     query = _padded(sql, inner) if family is None else _model_query(sql, inner)
-    return CreateCommand(kind, name, query, options, instead, unless, family, span)
+    return CreateCommand(kind, name, query, options, instead, unless, family, span, places)
 
 
 def _kind(words: Words) -> str | None:
@@ -189,6 +207,34 @@ def _option(part: list[Token], clause: Token) -> Option:
                             span=_span(part[0] if part else clause))  # fmt: skip
     text = string_of(part[2]) if part[2].kind is Kind.STRING else "".join(token.text for token in part[2:])
     return Option(part[0].text.lower(), text, Span(part[0].start, part[-1].end))
+
+
+def _bound(
+    tokens: list[Token], options: tuple[Option, ...], sql: str, parameters: Sequence[Parameter]
+) -> tuple[tuple[Option, ...], tuple[int, ...]]:
+    """The options with their values, and the places of the query's: the first of all are its."""
+    bind(tokenize(sql), parameters)  # they are counted, and numbered, over the whole statement
+    marks = [token for token in tokens if token.kind is Kind.PARAMETER]
+    at = {mark.start: place if mark.text == "?" else int(mark.text[1:]) - 1 for place, mark in enumerate(marks)}
+    taken: list[Option] = []
+    for option in options:
+        inside = [mark for mark in marks if option.span.start <= mark.start < option.span.end]
+        if inside and option.value != inside[0].text:
+            raise not_whole(_span(inside[0]))
+        place = at[inside[0].start] if inside else None
+        value = option.value if place is None else literal(parameters[place]).text
+        taken.append(replace(option, value=value, place=place))
+    first = min((option.span.start for option in options), default=0)
+    return tuple(taken), tuple(sorted({place for start, place in at.items() if start < first}))
+
+
+def _renumbered(sql: str, tokens: list[Token], places: tuple[int, ...]) -> str:
+    """The text with $1, $2, … for the query's own parameters; no number becomes longer, so all stays in its place."""
+    for token in tokens:
+        if token.kind is Kind.PARAMETER and token.text != "?":
+            number = places.index(int(token.text[1:]) - 1) + 1
+            sql = sql[: token.start] + f"${number}".ljust(len(token.text)) + sql[token.end :]
+    return sql
 
 
 # --- the query within ------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,23 @@ def test_a_charge_that_does_not_fit_is_told_with_the_knob_that_turns(tmp_path: P
         with pytest.raises(BudgetExceeded, match="asks for epsilon 600") as caught:
             connection.cursor().execute("SELECT COUNT(*) FROM people", settings={"epsilon": "600"})
         assert str(caught.value.hint).startswith("A smaller charge may fit: SET epsilon = 7.99.")
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_a_parameter_in_options_is_as_if_it_were_written(tmp_path: Path) -> None:
+    session = open_shop(tmp_path)[0]
+    sql = "CREATE SYNTHETIC TABLE {} AS SELECT vip, age FROM people WHERE age < {} WITH (epsilon = {}, bins = {})"
+    session.execute(sql.format("a", 50, "0.5", 4))
+    charges = session.budget().charges
+    again = session.execute(sql.format("b", "?", "?", "?"), [50, 0.5, 4])
+    assert not again.loss.rho and session.budget().charges == charges
+    session.execute(sql.format("c", "$3", "$1", "$2"), ["0.5", 4, 50])
+    assert session.budget().charges == charges
+    assert session.explain(sql.format("d", 50, "?", 4), [0.25]).epsilon == Fraction(1, 4)
+    error = refused(session, sql.format("e", 50, "'x; y'", 4))
+    assert error.message == 'epsilon must be a number, not "x; y"'
+    with pytest.raises(Error) as caught:
+        session.execute(sql.format("e", 50, "?", 4), ["x; y"])
+    assert caught.value.message == error.message and place(caught.value) == "epsilon = ?"
