@@ -18,7 +18,7 @@ from dpsql.making.models import ModelMaker
 from dpsql.making.synthetic import SyntheticTables
 from dpsql.queries import Queries
 from dpsql.span import Span
-from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand
+from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand, no_schema
 from dpsql.sql.parameters import Parameter
 from dpsql.types import TEXT, TIMESTAMPTZ
 
@@ -33,6 +33,7 @@ def maker_of(kind: str) -> Maker:
 
 
 def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    _check_database(queries, command)
     match command:
         case CreateCommand():
             return _create(_asked(queries, command, sql, parameters))
@@ -56,7 +57,13 @@ def explain_create(queries: Queries, command: CreateCommand, sql: str, parameter
 
 
 def _asked(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Asked:
+    _check_database(queries, command)
     return Asked(queries, command, sql, command.of_query(parameters))
+
+
+def _check_database(queries: Queries, command: MadeCommand) -> None:
+    if command.database is not None and command.database.lower() != queries.dataset.schema.database.lower():
+        raise no_schema(command.database, command.span)
 
 
 def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:

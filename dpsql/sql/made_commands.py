@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dpsql.errors import InvalidSyntax
+from dpsql.errors import InvalidSyntax, UnknownTable
 from dpsql.lex import Kind, Token
 from dpsql.span import Span
 from dpsql.sql.options import Option
@@ -42,6 +42,7 @@ class CreateCommand:
     family: str | None = None
     span: Span | None = None  # of the name
     places: tuple[int, ...] | None = None
+    database: str | None = None  # as it stands before the name
 
     def of_query(self, parameters: Sequence[T]) -> Sequence[T]:
         """Those of the statement that are the query's."""
@@ -54,6 +55,7 @@ class DropCommand:
     name: str
     if_there: bool
     span: Span | None = None
+    database: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class ShowMadeCommand:
     name: str | None
     json: bool = False
     span: Span | None = None
+    database: str | None = None
 
 
 MadeCommand = CreateCommand | DropCommand | ShowMadeCommand
@@ -92,7 +95,7 @@ def _create(words: Words, sql: str, parameters: Sequence[Parameter] | None) -> C
     unless = words.accept("if", "not", "exists")
     if instead and unless:
         raise InvalidSyntax("OR REPLACE and IF NOT EXISTS exclude each other")
-    name, span = _name(words)
+    name, span, database = _name(words)
     words.expect("as")
     family = _family(words) if kind == MODEL else None
     first = words.next
@@ -109,7 +112,7 @@ def _create(words: Words, sql: str, parameters: Sequence[Parameter] | None) -> C
         options, places = _bound(tokens, options, sql, parameters)
         sql = _renumbered(sql, inner, places)
     query = _padded(sql, inner) if family is None else _model_query(sql, inner)
-    return CreateCommand(kind, name, query, options, instead, unless, family, span, places)
+    return CreateCommand(kind, name, query, options, instead, unless, family, span, places, database)
 
 
 def _kind(words: Words) -> str | None:
@@ -124,14 +127,14 @@ def _drop(words: Words) -> DropCommand | None:
     if kind is None:
         return None
     there = words.accept("if", "exists")
-    name, span = _name(words)
+    name, span, database = _name(words)
     words.end()
-    return DropCommand(kind, name, there, span)
+    return DropCommand(kind, name, there, span, database)
 
 
 def _show(words: Words) -> ShowMadeCommand | None:
     words.take()
-    name, span = None, None
+    name, span, database = None, None, None
     if words.accept("synthetic", "tables"):
         kind = TABLE
     elif words.accept("models"):
@@ -141,22 +144,36 @@ def _show(words: Words) -> ShowMadeCommand | None:
         if one is None:
             return None
         kind = one
-        name, span = _name(words)
+        name, span, database = _name(words)
     json = words.accept("(", "format", "json", ")")
     words.end()
-    return ShowMadeCommand(kind, name, json, span)
+    return ShowMadeCommand(kind, name, json, span, database)
 
 
-def _name(words: Words) -> tuple[str, Span]:
+def _name(words: Words) -> tuple[str, Span, str | None]:
+    """A name; public. may stand before it, and the database's before that."""
+    qualifiers: list[str] = []
     token = words.next
     name = words.name()
     assert token is not None
+    first = token
+    while len(qualifiers) < 2 and words.accept("."):
+        qualifiers.append(name)
+        token = words.next
+        name = words.name()
+        assert token is not None
+    if qualifiers and qualifiers[-1].lower() not in ("public", "main"):
+        raise no_schema(qualifiers[-1], Span(first.start, token.end))
     if not name or name.startswith("_") or len(name) > 63:
         raise InvalidSyntax(
             f'"{name}" cannot be a name', hint="A name has 1 to 63 characters and does not begin with _.",
             span=_span(token), sqlstate="42602",
         )  # fmt: skip
-    return name, _span(token)
+    return name, Span(first.start, token.end), qualifiers[0] if len(qualifiers) == 2 else None
+
+
+def no_schema(name: str, span: Span | None) -> UnknownTable:
+    return UnknownTable(f'there is no schema "{name}"', hint="Write the table's name alone.", span=span)
 
 
 def _family(words: Words) -> str:

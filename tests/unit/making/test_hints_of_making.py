@@ -11,7 +11,7 @@ import pytest
 from support.shop import open_shop
 
 import dpsql
-from dpsql.errors import BudgetExceeded, Error, InvalidSyntax, UnboundedValues
+from dpsql.errors import BudgetExceeded, Error, InvalidSyntax, UnboundedValues, UnknownTable
 from dpsql.session import Session
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
@@ -178,3 +178,24 @@ def test_a_parameter_in_options_is_as_if_it_were_written(tmp_path: Path) -> None
     with pytest.raises(Error) as caught:
         session.execute(sql.format("e", 50, "?", 4), ["x; y"])
     assert caught.value.message == error.message and place(caught.value) == "epsilon = ?"
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_public_and_the_database_may_stand_before_a_name(tmp_path: Path) -> None:
+    session = open_shop(tmp_path)[0]
+    for before in ("public.", "main.", '"public".', "shop.public."):
+        session.execute(f"CREATE SYNTHETIC TABLE {before}seen AS SELECT vip FROM people WITH (epsilon = 100)")
+        assert session.execute("SELECT COUNT(*) > 0 FROM public.seen").rows == [(True,)]
+        assert session.execute(f"SHOW SYNTHETIC TABLE {before}seen").rows
+        session.execute(f"DROP SYNTHETIC TABLE IF EXISTS {before}seen")
+        assert session.execute("SHOW SYNTHETIC TABLES").rows == []
+        session.explain(f"CREATE MODEL {before}m AS LINEAR REGRESSION ON age USING vip FROM people")
+    made = "CREATE SYNTHETIC TABLE {} AS SELECT vip FROM people"
+    for sql, at in ((made.format("mine.seen"), "mine.seen"), (made.format("no.public.x"), "no.public.x"),
+                    ("DROP SYNTHETIC TABLE pg_catalog.x", "pg_catalog.x"), ("SHOW MODEL no.public.m", "no.public.m"),
+                    ("EXPLAIN " + made.format("no.public.x"), "no.public.x")):  # fmt: skip
+        error = refused(session, sql)
+        assert error.message.startswith("there is no schema") and place(error) == at
+    assert isinstance(refused(session, made.format("a.shop.public.seen")), InvalidSyntax | UnknownTable)
