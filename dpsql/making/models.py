@@ -23,6 +23,7 @@ from dpsql.making import options
 from dpsql.making.base import Asked, Making
 from dpsql.objects.models import PlainModel, design_of, is_scale, model_of, plain_model
 from dpsql.objects.tables import write_axes
+from dpsql.option_names import LINEAR_METHODS, LOGISTIC_METHODS, OF_MODELS, names_in
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
 from dpsql.privacy.moments import moments_under_epsilon, moments_under_rho
@@ -45,7 +46,7 @@ BINS = 1024
 """Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
 MOST_WIDTH = 256
 """Coefficients of a model."""
-_OWN = ("method", "lambda", "n", "bins")
+_OWN = names_in(OF_MODELS)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _options(given: Mapping[str, Option], linear: bool) -> Options:
     if linear and "n" in given:
         raise InvalidParameter("a linear model needs no n", span=given["n"].span)
     return Options(
-        options.word(given.get("method"), (MOMENTS,) if linear else (OBJECTIVE, OUTPUT)),
+        options.word(given.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
         options.number(given.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
         options.whole(given.get("n"), 1, 1 << 40),
         options.whole(given.get("bins"), 2, 1 << 16) or BINS,

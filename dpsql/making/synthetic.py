@@ -26,6 +26,7 @@ from dpsql.making import options
 from dpsql.making.base import Asked, Making
 from dpsql.objects.tables import read_definition, write_axes
 from dpsql.objects.within import Within, within_bins
+from dpsql.option_names import OF_TABLES, choices_of, names_in
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
 from dpsql.privacy.forest import MOST_AXES
@@ -44,7 +45,7 @@ from dpsql.sql.tallied import distinct_values
 from dpsql.studying import Rows, Studied, compile_study, study_rows
 from dpsql.types import BOOLEAN, DOUBLE, TEXT, Kind
 
-OPTIONS = ("method", "rounds", "bins", "rows")
+OPTIONS = names_in(OF_TABLES)
 BINS, MOST_BINS = 16, 256
 ROWS, MOST_ROWS = 100_000, 1_000_000
 MOST_ROUNDS = 100
@@ -176,7 +177,7 @@ class SyntheticTables:
 def read_options(asked: Asked) -> Chosen:
     given = options.read_options(asked, OPTIONS)
     own = given.own
-    method = options.word(own.get("method"), (*(one.value for one in Method), "auto"))
+    method = options.word(own.get("method"), choices_of("method", OF_TABLES))
     return Chosen(
         None if method in (None, "auto") else Method(method),
         options.whole(own.get("rounds"), 1, MOST_ROUNDS),

@@ -10,13 +10,14 @@ from typing import Any
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Made
 from dpsql.objects.within import Within, read_within
+from dpsql.option_names import MADE_BY
 from dpsql.plain import tell, told
 from dpsql.plan.stages import Axis, Bins
 from dpsql.post.tables import bin_value
 from dpsql.privacy.release import from_bytes
 from dpsql.privacy.synthesis import ROW
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import MADE_BY, Column, MadeTable
+from dpsql.schema.model import Column, MadeTable
 from dpsql.types import parse_type
 
 

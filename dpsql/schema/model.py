@@ -11,6 +11,7 @@ from math import exp, expm1
 from pathlib import Path
 from typing import Any
 
+from dpsql.option_names import MADE_BY
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.made_models import MadeModel
 from dpsql.schema.snap import Snap
@@ -233,10 +234,6 @@ class View:
 MADE = "dpsql_made"
 """Where released rows stand that an account has made a table of, each under a key that tells nothing: numbers of
 releases would count those of others."""
-
-
-MADE_BY = "synthetic rows: made by "
-"""What a synthetic table's description begins with; its statement follows."""
 
 
 @dataclass(frozen=True)
