@@ -127,7 +127,8 @@ class Buyer:
         return Bought(releases, loss_of(claims), receipts, tuple(claim.release for claim in claims))
 
     def require_covered(self, parts: Sequence[tuple[Compiled, Told]], text: str, settings: Settings) -> None:
-        """That one statement may be charged all of its parts, which are bought one after another. Nothing is charged.
+        """That one statement may be charged all of its parts, which are bought one after another; the last has its
+        text. Nothing is charged.
 
         Privacy: her own account is looked at as for EXPLAIN, those above it by a charge that is tried and undone; a
         refusal of theirs is the one fixed text that the charge itself would have had (SOUNDNESS 9).
@@ -143,7 +144,8 @@ class Buyer:
         if not due:
             return
         conversion = sum((compiled.conversion for compiled, _ in parts), Fraction(0))
-        statement = Statement(text, settings.epsilon, settings.delta, conversion, self.dataset.resolved.hash)
+        schema = self.dataset.resolved.hash
+        statement = Statement(text, settings.epsilon, settings.delta, conversion, schema, parts[-1][0].knobs)
         balance = ledger.balance(self.account)
         if not balance.admits(cost):
             raise refuse_account(self.account, balance.spent, cost, statement, len(due))
@@ -157,7 +159,8 @@ class Buyer:
     def begin(self, asked: Asked, text: str, settings: Settings) -> Claim:
         """Pay for an interactive mechanism, before the first question is put to it; no other charge is for it."""
         self.dataset.check_unchanged()
-        statement = Statement(text, settings.epsilon, settings.delta, Fraction(0), self.dataset.resolved.hash)
+        schema, knobs = self.dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
+        statement = Statement(text, settings.epsilon, settings.delta, Fraction(0), schema, knobs)
         (claim,) = self._paid([asked], statement, settings)
         return claim
 
@@ -196,7 +199,9 @@ class Buyer:
 
     def _statement(self, compiled: Compiled) -> Statement:
         settings, schema = compiled.settings, self.dataset.resolved.hash
-        return Statement(compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema)
+        return Statement(
+            compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema, compiled.knobs
+        )
 
     def _body(self, step: ReleaseStep, claim: Claim, filled: Callable[[], Values]) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""

@@ -31,7 +31,7 @@ from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, Rank
 from dpsql.derive.describe import describe
 from dpsql.errors import Error, LimitExceeded
 from dpsql.free import LISTED, made_up, needed
-from dpsql.medians import by_setting, compared
+from dpsql.medians import by_setting, compared, few_blocks
 from dpsql.plan.measures import Best, Blockwise, Extreme, Frequent, Posterior, Quantile, SharesPosterior, stands_apart
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.plan.relations import PublicTable, RowsHole
@@ -348,6 +348,7 @@ class _Compiler:
         if draft.choice is not None:
             calibrated = calibrate_choice(draft.choice, share, relation)
             self.notices.extend(compared(calibrated.choice, draft.choice.bins, calibrated.weights))
+            self.notices.extend(few_blocks(calibrated.choice, draft.aggregate.measures))
         else:
             assert draft.rewritten is not None
             if draft.scored is not None:

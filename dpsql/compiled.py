@@ -15,6 +15,7 @@ from dpsql.plan.stages import Axis, Bins, Hole, ReleaseColumn
 from dpsql.privacy.loss import Loss, total
 from dpsql.settings import Settings
 from dpsql.sql.block import ErrorBar
+from dpsql.sql.knobs import knobs_of
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,11 @@ class Compiled:
     @cached_property
     def making(self) -> Making:
         return Making(self.post_sql, self.reads, self.tables, self.errors, self.notices)
+
+    @property
+    def knobs(self) -> tuple[str, str]:
+        """How another epsilon and another delta are asked for."""
+        return knobs_of(self.statement)
 
     @property
     def conversion(self) -> Fraction:

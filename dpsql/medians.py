@@ -11,8 +11,9 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.figures import short_up
-from dpsql.plan.measures import Blockwise, Extreme, Local, MedianBy, Quantile
+from dpsql.plan.measures import Blockwise, Extreme, Local, Measure, MedianBy, Quantile
 from dpsql.plan.stages import Bins
+from dpsql.plan.statistics import MOST_BLOCKS
 from dpsql.privacy.choice import (
     MEDIAN,
     Contribution,
@@ -141,6 +142,24 @@ def told(pick: Pick, choice: Choice, grid: Fraction) -> tuple[str, Fraction, flo
         case Proposed():
             scale = pick.mechanism.noise_scale
             return "ptr", scale, standard_error(Laplace(scale)) * float(grid)
+
+
+def few_blocks(choice: Choice | None, measures: tuple[Measure, ...]) -> list[str]:
+    """Where the median of blocks is little but noise: it may be as far off as either end of them. From public figures
+    alone; the error by rank is the same for any number of blocks."""
+    if choice is None or len(measures) != 1 or not isinstance(measures[0], Blockwise):
+        return []
+    blocks = measures[0].blocks
+    (pick,) = choice.picks
+    off = rank_error(pick, choice.bins) / choice.whole
+    if off <= blocks / 2:
+        return []
+    enough = math.ceil(4 * off / 10) * 10
+    more = f"{enough} blocks or more, " if enough <= MOST_BLOCKS else ""
+    return [
+        f"the median of {blocks} blocks is little but noise: it may be off by {short_up(Fraction(off))} of them by rank"
+        f" (95 %); take {more}a larger epsilon, or combine => 'mean'"
+    ]
 
 
 # --- why it is rarely better -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from dpsql.sql.made_commands import CreateCommand, ShowMadeCommand
 from dpsql.sql.parameters import Parameter, count_placeholders
 from dpsql.sql.parse import tokenize
 from dpsql.sql.placeholders import placeholders
+from dpsql.sql.samples import OPTIONS
 from dpsql.types import DOUBLE, TEXT, Type
 
 
@@ -56,8 +57,9 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
     match command:
         case None:
             return _query(desk, schema, sql, types)
-        case ExplainCommand(inner) if isinstance(_command(inner), CreateCommand):
-            return Prepared(_texts(inner), desk.told(_shape_of(command)).columns, _word(sql))
+        case ExplainCommand(inner) if isinstance(create := _command(inner), CreateCommand):
+            kinds, arrays = _of_create(create, schema, inner, types)
+            return Prepared(kinds, desk.told(_shape_of(command)).columns, _word(sql), arrays)
         case ExplainCommand(inner) if isinstance(asked := _command(inner), AskCommand):
             with part_of(sql, command.offset):
                 found = _asked(desk, schema, held, asked, inner, types)
@@ -65,7 +67,8 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
         case AskCommand():
             return _asked(desk, schema, held, command, sql, types)
         case CreateCommand(kind):
-            return Prepared(_texts(sql), MAKERS[kind].columns, _word(sql))
+            kinds, arrays = _of_create(command, schema, sql, types)
+            return Prepared(kinds, MAKERS[kind].columns, _word(sql), arrays)
         case ExplainCommand(inner, offset) | DescribeQueryCommand(inner, offset):
             with part_of(sql, offset):
                 found = _query(desk, schema, inner, types)
@@ -88,6 +91,20 @@ def prepare(desk: Desk, schema: Schema, held: Held, sql: str, types: Sequence[Ty
 def _command(sql: str) -> Command | None:
     """With a value that any setting takes, in the place of each parameter."""
     return read_command(sql, ("1",) * count_placeholders(tokenize(sql)))
+
+
+def _of_create(
+    command: CreateCommand, schema: Schema, sql: str, given: Sequence[Type | None]
+) -> tuple[tuple[Type, ...], frozenset[int]]:
+    """The types of its parameters, by what stands around them in the query and by the names of options."""
+    count = count_placeholders(tokenize(sql))
+    types = [given[place] if place < len(given) else None for place in range(count)]
+    found = {one.place: OPTIONS[one.name] for one in command.options if one.place is not None and one.name in OPTIONS}
+    places = range(count) if command.places is None else command.places
+    inner = placeholders(command.query, schema, command.of_query(types))
+    every = {**found, **dict(zip(places, inner, strict=True))}
+    kinds = (types[place] or (every[place].type if place in every else TEXT) for place in range(count))
+    return tuple(kinds), frozenset(place for place, one in every.items() if one.array)
 
 
 def _texts(sql: str) -> tuple[Type, ...]:

@@ -72,7 +72,7 @@ from dpsql.sql.statements import split_statements
 from dpsql.state import NOBODY, Settling, new_state, plain_name
 from dpsql.ticket import Ticket
 from dpsql.types import Type
-from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings
+from dpsql.vocabulary import NamedFunction, NamedSetting, named_functions, named_settings, own_functions
 
 __all__ = [
     "Answer", "AskCommand", "Balance", "CellError", "Charge", "CopyCommand", "DeallocateCommand", "Explanation",
@@ -369,7 +369,13 @@ class Session:
         self._own.again()
         return named_tables(self._shown)
 
-    functions, named_settings = staticmethod(named_functions), staticmethod(named_settings)
+    def functions(self) -> tuple[NamedFunction, ...]:
+        """What can be called: functions, the owner's statistics, and the account's models. Free."""
+        self._own.again()
+        statistics = [(one.name, one.of) for one in self.dataset.schema.statistics]
+        return (*named_functions(), *own_functions(statistics, [(m.name, m.features) for m in self._own.models]))
+
+    named_settings = staticmethod(named_settings)
 
     def budget(self) -> Balance:
         return self.dataset.ledger.balance(self._account)

@@ -25,6 +25,7 @@ from dpsql.rewrite.policy import Policy
 from dpsql.rewrite.tally import Coding, TallyRows, is_unknown, tally, tally_rows
 from dpsql.schema.model import Resolved
 from dpsql.settings import Settings
+from dpsql.span import Span
 from dpsql.sql.parameters import Parameter
 from dpsql.sql.parse import parse
 from dpsql.sql.render import render
@@ -39,7 +40,8 @@ STEP = "_s1"
 
 @dataclass(frozen=True)
 class Rows:
-    """Private rows that a study may look at: `names` are the columns of the query, in order."""
+    """Private rows that a study may look at: `names` are the columns of the query, in order; `spans` where each is
+    written, as far as that is known."""
 
     statement: str
     aggregate: Aggregate
@@ -47,6 +49,7 @@ class Rows:
     names: tuple[str, ...]
     resolved: Resolved
     settings: Settings
+    spans: tuple[Span | None, ...] = ()
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -83,8 +86,8 @@ def study_rows(
         refuse_slips(tree)
         private = private_rows(tree, resolved.schema, now, who)
         aggregate = canonicalise(private.aggregate)
-        found = tally_rows(aggregate, resolved, private.names)
-        return Rows(statement, aggregate, found, private.names, resolved, settings)
+        found = tally_rows(aggregate, resolved, private.names, private.spans)
+        return Rows(statement, aggregate, found, private.names, resolved, settings, private.spans)
     except Error as error:
         error.statement = statement
         raise

@@ -5,6 +5,7 @@ For completion and `\\df`. After the noise all of DuckDB's functions are there; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -18,10 +19,11 @@ from dpsql.settings import NAMES
 
 @dataclass(frozen=True)
 class NamedFunction:
-    """`kind` "aggregate": makes a release of private rows; "function": of a row's values; "after": over aggregates."""
+    """`kind` "aggregate": makes a release of private rows; "function": of a row's values; "after": over aggregates;
+    "statistic": within BLOCKWISE; "model": one of the account's, for PREDICT and ACCURACY."""
 
     name: str
-    kind: Literal["aggregate", "function", "after"]
+    kind: Literal["aggregate", "function", "after", "statistic", "model"]
     example: str
 
 
@@ -114,6 +116,13 @@ AFTER = {
     "first_value": "first_value(count(*)) OVER (ORDER BY kind)",
     "last_value": "last_value(count(*)) OVER (ORDER BY kind)",
 }
+STATISTICS = {
+    "mad": "blockwise(mad(cost), 0, 5000)",
+    "skewness": "blockwise(skewness(cost), -3, 3)",
+    "kurtosis": "blockwise(kurtosis(cost), 0, 10)",
+    "kurtosis_pop": "blockwise(kurtosis_pop(cost), 0, 10)",
+    "entropy": "blockwise(entropy(kind), 0, 5)",
+}
 _CHOICES = {
     "noise": ("auto", *(noise.value for noise in Noise)),
     "nonnegative": ("on", "off"),
@@ -140,6 +149,18 @@ def named_functions() -> tuple[NamedFunction, ...]:
     found = [NamedFunction(name, "aggregate", example) for name, example in AGGREGATES.items()]
     found += [NamedFunction(name, "function", example) for name, example in sorted((called | OTHERS).items())]
     found += [NamedFunction(name, "after", example) for name, example in AFTER.items()]
+    return tuple(found)
+
+
+def own_functions(
+    statistics: Sequence[tuple[str, Sequence[str]]], models: Sequence[tuple[str, Sequence[str]]]
+) -> tuple[NamedFunction, ...]:
+    """What only BLOCKWISE knows, the owner's statistics among it, by names and arguments; and models with features."""
+    found = [NamedFunction(name, "statistic", example) for name, example in STATISTICS.items()]
+    for name, of in statistics:
+        found.append(NamedFunction(name, "statistic", f"blockwise({name}({', '.join(of)}), 0, 100)"))
+    for name, features in models:
+        found.append(NamedFunction(name, "model", f"predict({', '.join((name, *features))})"))
     return tuple(found)
 
 

@@ -16,9 +16,10 @@ MAX_LINES = 400
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
 FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain", "intervals",
-         "pulse"}
+         "pulse", "option_names"}
 EDGES: dict[str, set[str]] = {
     "about": set(),
+    "option_names": set(),
     "errors": {"span", "figures"},
     "span": set(),
     "figures": set(),

@@ -95,14 +95,19 @@ def _tell_questions(report: Report, screen: Screen) -> None:
     heads = ("question", "exact", "lost", "noise (95 %)", "epsilon for 5 %")
     print_table(screen, heads, [_question(one) for one in asked])
     screen.print(screen.style("Of groups, the figures are the median's. Lost: to bounds and norm, without noise.", DIM))
+    if any(one.noise is not None and one.epsilon is None for one in asked):
+        screen.print(screen.style(_NONE, DIM))
     for one in asked:
         if one.refused is not None:
             screen.print(f"refused: {shown(one.sql)}: {shown(one.refused)}")
 
 
+_NONE = "none: where answers were randomized, the chance of that is in the noise, and no epsilon makes it smaller."
+
+
 def _question(one: QuestionReport) -> tuple[object, ...]:
     exact = None if one.exact is None else Figure(f"{one.exact:,.4g}" if abs(one.exact) < 1000 else f"{one.exact:,.0f}")
-    least = None if one.epsilon is None else Figure(f"{one.epsilon:.2g}")
+    least = Figure("none" if one.noise is not None else "") if one.epsilon is None else Figure(f"{one.epsilon:.2g}")
     return one.sql, exact, _share(one.lost), _share(one.noise), least
 
 

@@ -295,12 +295,14 @@ def orphans(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Sour
 
 @dataclass(frozen=True)
 class ExactFigures:
-    """A group (as text; None without a key, or where it is NULL), its rows, and the sum and mean of a column."""
+    """A group (as text; None without a key, or where it is NULL), its rows, and the sum and mean of a column, which
+    has a value in `present` of them."""
 
     group: str | None
     count: int
     sum: float | None
     mean: float | None
+    present: int = 0
 
 
 def exact_figures(
@@ -313,8 +315,10 @@ def exact_figures(
     owned = owned_rows(schema, table, relations, fields)
     held = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
     grouped = " GROUP BY k" if key else ""
-    rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v) FROM ({owned}){held}{grouped}")
-    return [ExactFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3])) for row in rows]
+    rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v), count(v) FROM ({owned}){held}{grouped}")
+    return [
+        ExactFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3]), _whole(row[4])) for row in rows
+    ]
 
 
 def _group(value: object) -> str | None:

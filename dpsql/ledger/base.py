@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from fractions import Fraction
@@ -60,7 +60,8 @@ class Binding:
 class Statement:
     """What is charged for: its text, the (epsilon, delta) that it asks for, and the hash of the schema that it means.
 
-    `conversion` is the part of its delta that is for the conversion from rho.
+    `conversion` is the part of its delta that is for the conversion from rho. `knobs` say how another epsilon and
+    another delta are asked for, each with {} for the figure.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Statement:
     delta: Fraction = Fraction(0)
     conversion: Fraction = Fraction(0)
     schema: str = ""
+    knobs: tuple[str, str] = field(default=("SET epsilon = {}", "SET delta = {}"), compare=False)
 
 
 @dataclass(frozen=True)

@@ -53,16 +53,17 @@ def refuse_account(account: Account, spent: Spent, cost: Cost, statement: Statem
     if not pure and not account.delta:
         return BudgetExceeded(
             f'the budget of "{account.name}" has a delta of 0, so all of its charges must be pure',
-            hint=f"SET delta = 0, and group by columns with declared values. {FREE}",
+            hint=f"{statement.knobs[1].format(0)}, and group by columns with declared values. {FREE}",
         )
     if not pure and _short_of_delta(account, spent, cost):
-        return _refuse_delta(account, spent, cost)
+        return _refuse_delta(account, spent, cost, statement)
     part, left = _pure_parts(account, spent, cost) if pure else _mixed_parts(account, spent, cost)
     fits = _fitting(account, spent, cost, statement, releases)
-    hints = [f"A smaller charge may fit: SET epsilon = {fits}."] if fits != "0" else []
+    epsilon, delta = statement.knobs
+    hints = [f"A smaller charge may fit: {epsilon.format(fits)}."] if fits != "0" else []
     rest = Fraction(0) if pure or spent.epsilon is None else account.epsilon - spent.epsilon
     if rest > 0 and short_left(rest, account.epsilon) != "0":
-        hints.append(f"Pure charges may fit up to epsilon {short_left(rest, account.epsilon)}: SET delta = 0.")
+        hints.append(f"Pure charges may fit up to epsilon {short_left(rest, account.epsilon)}: {delta.format(0)}.")
     asked = statement.epsilon or cost.loss.epsilon or Fraction(0)
     price = f"asks for epsilon {short_up(asked)}, which is" if asked else "asks for"
     return BudgetExceeded(
@@ -98,17 +99,18 @@ def _short_of_delta(account: Account, spent: Spent, cost: Cost) -> bool:
     return spent.basic_delta + cost.delta > account.terms.limits.delta
 
 
-def _refuse_delta(account: Account, spent: Spent, cost: Cost) -> BudgetExceeded:
+def _refuse_delta(account: Account, spent: Spent, cost: Cost, statement: Statement) -> BudgetExceeded:
     most = account.terms.limits.delta
     if account.composition is Composition.ZCDP:
         verb, asked, left = "asks for a selection delta of", cost.loss.delta, most - spent.delta
     else:
         verb, asked, left = "asks for a delta of", cost.delta, most - spent.basic_delta
     shown = short_left(left, most)
+    smaller = f"A smaller charge may fit: {statement.knobs[1].format(shown)}. {FREE}"
     # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
     return BudgetExceeded(
         f'the statement {verb} {short_up(asked)}, and {shown} of the delta of "{account.name}" is left',
-        hint=FREE if shown == "0" else f"A smaller charge may fit: SET delta = {shown}. {FREE}",
+        hint=FREE if shown == "0" else smaller,
     )
 
 

@@ -19,17 +19,22 @@ from dpsql.sql.parse import tokenize
 
 @dataclass(frozen=True)
 class Asked:
-    """A CREATE, on behalf of an account."""
+    """A CREATE, on behalf of an account; `given` are the parameters of all of it."""
 
     queries: Queries
     command: CreateCommand
     sql: str
-    parameters: Sequence[Parameter]
+    given: Sequence[Parameter]
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """Those of its query."""
+        return self.command.of_query(self.given)
 
     @property
     def statement(self) -> str:
         """As it is told again: with the values that were bound to it."""
-        return written_out(self.sql, tokenize(self.sql), self.parameters).strip()
+        return written_out(self.sql, tokenize(self.sql), self.given).strip()
 
 
 @dataclass(frozen=True)

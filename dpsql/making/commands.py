@@ -20,7 +20,7 @@ from dpsql.making.models import ModelMaker
 from dpsql.making.synthetic import SyntheticTables
 from dpsql.queries import Queries
 from dpsql.span import Span
-from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand
+from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand, no_schema
 from dpsql.sql.parameters import Parameter
 from dpsql.types import TEXT, TIMESTAMPTZ
 
@@ -28,9 +28,10 @@ MAKERS: Mapping[str, Maker] = {TABLE: SyntheticTables(), MODEL: ModelMaker()}
 
 
 def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    _check_database(queries, command)
     match command:
         case CreateCommand():
-            return _create(Asked(queries, command, sql, parameters))
+            return _create(_asked(queries, command, sql, parameters))
         case DropCommand():
             return _drop(queries, command)
         case ShowMadeCommand():
@@ -40,11 +41,21 @@ def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequ
 
 
 def compiled_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
-    return MAKERS[command.kind].compiled(Asked(queries, command, sql, parameters))
+    return MAKERS[command.kind].compiled(_asked(queries, command, sql, parameters))
 
 
 def explain_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-    return MAKERS[command.kind].explain(Asked(queries, command, sql, parameters))
+    return MAKERS[command.kind].explain(_asked(queries, command, sql, parameters))
+
+
+def _asked(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Asked:
+    _check_database(queries, command)
+    return Asked(queries, command, sql, parameters)
+
+
+def _check_database(queries: Queries, command: MadeCommand) -> None:
+    if command.database is not None and command.database.lower() != queries.dataset.schema.database.lower():
+        raise no_schema(command.database, command.span)
 
 
 def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:

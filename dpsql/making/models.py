@@ -23,6 +23,7 @@ from dpsql.making import options
 from dpsql.making.base import Asked, Making
 from dpsql.objects.models import PlainModel, design_of, is_scale, model_of, plain_model
 from dpsql.objects.tables import write_axes
+from dpsql.option_names import LINEAR_METHODS, LOGISTIC_METHODS, OF_MODELS, names_in
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
 from dpsql.privacy.moments import moments_under_epsilon, moments_under_rho
@@ -45,7 +46,7 @@ BINS = 1024
 """Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
 MOST_WIDTH = 256
 """Coefficients of a model."""
-_OWN = ("method", "lambda", "n", "bins")
+_OWN = names_in(OF_MODELS)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _options(given: Mapping[str, Option], linear: bool) -> Options:
     if linear and "n" in given:
         raise InvalidParameter("a linear model needs no n", span=given["n"].span)
     return Options(
-        options.word(given.get("method"), (MOMENTS,) if linear else (OBJECTIVE, OUTPUT)),
+        options.word(given.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
         options.number(given.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
         options.whole(given.get("n"), 1, 1 << 40),
         options.whole(given.get("bins"), 2, 1 << 16) or BINS,
@@ -141,7 +142,8 @@ def _studied(asked: Asked, own: Options, settings: Settings) -> Studied:
         )
     )
     try:
-        return compile_study(rows, Coding(own.bins, {}, nulls=False), _Designing(own, command.family == LINEAR))
+        designing = _Designing(own, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True)))
+        return compile_study(rows, Coding(own.bins, {}, nulls=False), designing)
     except Error as error:
         error.statement = asked.sql
         raise
@@ -153,6 +155,7 @@ class _Designing:
 
     options: Options
     linear: bool
+    spans: Mapping[str, Span | None]  # of columns
 
     def __call__(self, axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Study:
         label, *features = axes
@@ -163,6 +166,7 @@ class _Designing:
                 raise TypeMismatch(
                     f'"{axis.name}" is a time, and a model takes numbers and categories',
                     hint=f"For example: EXTRACT(YEAR FROM {axis.name}) AS year.",
+                    span=self.spans.get(axis.name),
                 )
         design = design_of(features)
         if design.width > MOST_WIDTH:
@@ -174,7 +178,8 @@ class _Designing:
             )
         if self.linear:
             if not is_scale(label):
-                raise TypeMismatch(f'"{label.name}" is no number', hint="LOGISTIC REGRESSION takes two classes.")
+                raise TypeMismatch(f'"{label.name}" is no number', hint="LOGISTIC REGRESSION takes two classes.",
+                                   span=self.spans.get(label.name))  # fmt: skip
             ridge = self.options.strength or Fraction(0)
             if gaussian:
                 return moments_under_rho(design, ranges, mass, ridge, share.rho)
@@ -183,6 +188,7 @@ class _Designing:
             raise TypeMismatch(
                 f'"{label.name}" has {label.size} values, and a logistic model tells two apart',
                 hint="Use a boolean, or a comparison such as (nights > 3) AS long_stay.",
+                span=self.spans.get(label.name),
             )
         method = self.options.method or (OBJECTIVE if mass.one_row else OUTPUT)
         if method == OBJECTIVE and not mass.one_row:

@@ -10,11 +10,11 @@ from fractions import Fraction
 from dpsql import settings as setting
 from dpsql.errors import Error, InvalidParameter, Unsupported
 from dpsql.making.base import Asked
+from dpsql.option_names import OF_STATEMENTS, names_in
 from dpsql.settings import Settings, with_options
 from dpsql.sql.numerals import exact_number
 from dpsql.sql.options import Option
 
-OF_STATEMENTS = ("epsilon", "delta", "noise", "max_rows_contributed", "max_groups_contributed")
 UNIT = "privacy_unit_column"
 """May be named, as in any statement, and changes nothing."""
 
@@ -43,7 +43,7 @@ def read_options(asked: Asked, own: tuple[str, ...]) -> Given:
 
 
 def _require_known(kind: str, option: Option, own: tuple[str, ...]) -> None:
-    names = (*OF_STATEMENTS, *own)
+    names = (*names_in(OF_STATEMENTS), *own)
     if option.name in (*names, UNIT):
         return
     listed = f"Options: {', '.join(names)}."

@@ -18,13 +18,14 @@ from typing import Any
 from dpsql.answer import Answer, rows_answer
 from dpsql.calibrate import Noise, Share
 from dpsql.compiled import Compiled
-from dpsql.errors import DataError, InvalidParameter, LimitExceeded
+from dpsql.errors import DataError, InvalidParameter, InvalidSyntax, LimitExceeded
 from dpsql.explain import Explanation
 from dpsql.ledger.base import Made
 from dpsql.making import options
 from dpsql.making.base import Asked, Making
 from dpsql.objects.tables import read_definition, write_axes
 from dpsql.objects.within import Within, within_bins
+from dpsql.option_names import OF_TABLES, choices_of, names_in
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
 from dpsql.privacy.forest import MOST_AXES
@@ -38,11 +39,12 @@ from dpsql.queries import Queries
 from dpsql.rewrite.tally import MOST_VALUES, Coding
 from dpsql.schema.domain import Scalar
 from dpsql.settings import Settings
+from dpsql.sql.output_names import UNNAMED
 from dpsql.sql.tallied import distinct_values
 from dpsql.studying import Rows, Studied, compile_study, study_rows
 from dpsql.types import BOOLEAN, DOUBLE, TEXT, Kind
 
-OPTIONS = ("method", "rounds", "bins", "rows")
+OPTIONS = names_in(OF_TABLES)
 BINS, MOST_BINS = 16, 256
 ROWS, MOST_ROWS = 100_000, 1_000_000
 MOST_ROUNDS = 100
@@ -172,7 +174,7 @@ class SyntheticTables:
 def read_options(asked: Asked) -> Chosen:
     given = options.read_options(asked, OPTIONS)
     own = given.own
-    method = options.word(own.get("method"), (*(one.value for one in Method), "auto"))
+    method = options.word(own.get("method"), choices_of("method", OF_TABLES))
     return Chosen(
         None if method in (None, "auto") else Method(method),
         options.whole(own.get("rounds"), 1, MOST_ROUNDS),
@@ -189,7 +191,12 @@ def _rows(asked: Asked, settings: Settings) -> Rows:
         return study_rows(asked.sql, asked.command.query, queries.own.schema, settings, asked.parameters,
                           queries.clock(), queries.who)  # fmt: skip
 
-    return queries.own.knowing(work)
+    rows = queries.own.knowing(work)
+    for name, span in zip(rows.names, rows.spans, strict=True):
+        if name == UNNAMED:
+            raise InvalidSyntax("a column of a synthetic table needs a name",
+                                hint="Write AS and a name behind it: … AS x.", span=span)  # fmt: skip
+    return rows
 
 
 def _unknown(rows: Rows) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dpsql.privacy.regression import Fit, OutputPerturbation
 from dpsql.privacy.release import from_bytes
 from dpsql.schema.domain import Scalar
 from dpsql.schema.made_models import LINEAR, LOGISTIC, MadeModel, Term
+from dpsql.sql.made_commands import written_columns
 from dpsql.types import Kind
 
 
@@ -80,7 +81,8 @@ def _model(
 ) -> MadeModel:
     first, *rest = terms
     intercept = Term(first.feature, None, first.coefficient + middle, first.error)
-    return MadeModel(made.name, made.release, family, label, classes, intercept, tuple(rest))
+    written = written_columns(json.loads(made.definition)["statement"])
+    return MadeModel(made.name, made.release, family, label, classes, intercept, tuple(rest), written)
 
 
 def _terms(features: Sequence[Axis], fit: Fit, factor: float) -> list[Term]:

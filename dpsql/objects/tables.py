@@ -10,6 +10,7 @@ from typing import Any
 from dpsql.errors import IntegrityError
 from dpsql.ledger.base import Made
 from dpsql.objects.within import Within, array_within, read_within, small
+from dpsql.option_names import MADE_BY
 from dpsql.plain import tell, told
 from dpsql.plan.stages import Axis, Bins
 from dpsql.post.arrays import Coded, Numbered
@@ -64,7 +65,7 @@ def table_of(made: Made, key: str) -> MadeTable:
     definition = json.loads(made.definition)
     axes = zip(read_axes(definition["axes"]), definition["within"], strict=True)
     columns = tuple(Column(axis.name, _domain(axis, read_within(within))) for axis, within in axes)
-    return MadeTable(made.name, key, columns, "synthetic rows: made by " + definition["statement"])
+    return MadeTable(made.name, key, columns, MADE_BY + definition["statement"])
 
 
 def _domain(axis: Axis, within: Within | None) -> Domain:

@@ -75,7 +75,8 @@ def answer_question(session: Session, question: Question, exact: Exactly) -> Que
         answer = session.execute(question.sql)
     except Error as error:
         return QuestionReport(question.sql, None, None, None, None, None, error.message)
-    figures = {_text(row.group): getattr(row, question.measure) for row in exact(question.key, question.value)}
+    rows = _debiased(exact(question.key, question.value), question.key)
+    figures = {_text(row.group): getattr(row, question.measure) for row in rows}
     factor = _factor(session, question)
     cells = [_compared(figures.get(group), value, half) for group, value, half in _cells(answer, question, factor)]
     known = [cell for cell in cells if cell is not None]
@@ -92,6 +93,30 @@ def answer_question(session: Session, question: Question, exact: Exactly) -> Que
         relative,
         None if relative is None else _epsilon(session, question, middle, relative),
     )
+
+
+def _debiased(rows: list[ExactFigures], key: Column | None) -> list[ExactFigures]:
+    """In groups of answers that were randomized, what answers are about: counts and means as they are debiased.
+
+    Of a recorded figure c it is (c - n q) / (p - q), with n the sum over all answers; NULL was not randomized.
+    """
+    how = None if key is None else key.randomized
+    if how is None:
+        return rows
+    answers = {_text(value) for value in how.values}
+    told = [row for row in rows if _text(row.group) in answers]
+
+    def undone(own: float, every: float) -> float:
+        return (own - every * how.other) / how.told
+
+    every = [sum(getattr(row, name) or 0 for row in told) for name in ("count", "sum", "present")]
+    found = [row for row in rows if _text(row.group) not in answers]
+    for row in told:
+        recorded = zip((row.count, row.sum or 0.0, row.present), every, strict=True)
+        count, total, present = (undone(own, all_of_it) for own, all_of_it in recorded)
+        mean = total / present if present > 0 else None
+        found.append(ExactFigures(row.group, round(count), total, mean, round(present)))
+    return found
 
 
 def _factor(session: Session, question: Question) -> float:
@@ -126,7 +151,12 @@ def _compared(exact: float | None, value: float | None, half: float | None) -> t
 
 
 def _epsilon(session: Session, question: Question, exact: float, noise: float) -> float | None:
-    """The least that makes the noise GOOD: of averages about, since their noise depends on counts."""
+    """The least that makes the noise GOOD: of averages about, since their noise depends on counts.
+
+    None where none is sure to: the chance of randomized answers is in their noise, and no epsilon makes it smaller.
+    """
+    if question.key is not None and question.key.randomized is not None:
+        return None
     settings = session.settings.statement
     if question.measure == "mean":
         return float(settings.epsilon) * noise / float(GOOD)

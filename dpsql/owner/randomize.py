@@ -50,7 +50,10 @@ def randomize_file(source: str, target: str, wanted: Wanted, *, force: bool, sam
     kinds = [os.path.splitext(path)[1].lower() for path in (source, target)]
     if kinds[0] not in FORMATS or kinds[1] != kinds[0]:
         raise InterfaceError("only .csv and .parquet files are randomized, each into a file of its own kind")
-    if os.path.exists(target) and (not force or os.path.samefile(source, target)):
+    if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+        raise InterfaceError(f'"{shown(target, 200)}" has the true answers, and is not written over',
+                             hint="Name another file with -o; delete this one when you no longer need it.")  # fmt: skip
+    if os.path.exists(target) and not force:
         raise InterfaceError(f'"{shown(target, 200)}" is there already',
                              hint="Write to another file with -o, or replace it with --force.")  # fmt: skip
     files = Files((os.path.abspath(source),), kinds[0][1:], delimiter=wanted.delimiter)

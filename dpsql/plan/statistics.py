@@ -47,6 +47,8 @@ WIDEST_SQUARED = 1 << 30
 WIDEST_CUBED = 1 << 20
 """Steps between the bounds: the squares, or fourth powers, of 2^40 rows then add up within 128 bits."""
 
+MOST_BLOCKS = 10_000
+
 
 @dataclass(frozen=True)
 class BlockAggregate:

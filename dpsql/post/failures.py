@@ -14,6 +14,8 @@ _COLUMN = re.compile(
     r'Referenced column "(?P<name>.+?)" (?:was )?not found|does not have a column named "(?P<own>.+?)"'
     r'|^Column "(?P<output>.+?)" referenced that exists in the SELECT clause'  # as we name the output after it
 )
+_USING = re.compile(r'^Column "(.+?)" does not exist on (left|right) side of join')
+_NATURAL = re.compile(r"^No columns found to join on in NATURAL JOIN")
 _TABLE = re.compile(r'Referenced table "(.+?)" not found|Table with name (.+?) does not exist')
 _FUNCTION = re.compile(r"Function with name (.+?) does not exist")
 _CANDIDATES = re.compile(r"Candidate (?:bindings|tables): *:? *(.+)")
@@ -62,6 +64,13 @@ def _unknown_name(message: str, detail: str | None) -> Error | None:
     hint = f"Perhaps you meant {near[1].strip()}." if near else None
     if found := _COLUMN.search(message):
         return UnknownColumn(f'column "{found["name"] or found["own"] or found["output"]}" does not exist', hint=hint)
+    if found := _USING.search(message):
+        side = f"{found[2]} table"
+        return UnknownColumn(f'column "{found[1]}" specified in USING clause does not exist in {side}',
+                             hint="Both sides of the join must have it; else write ON.")  # fmt: skip
+    if _NATURAL.search(message):
+        hint = "Write ON or USING, or CROSS JOIN for every pair of rows."
+        return UnknownColumn("the two sides of NATURAL JOIN have no column in common", hint=hint)
     if found := _TABLE.search(message):
         return UnknownTable(f'table "{found[1] or found[2]}" does not exist', hint=hint)
     if found := _FUNCTION.search(message):

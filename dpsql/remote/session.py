@@ -96,6 +96,8 @@ class RemoteSession:
                 wishes = Wishes(tuple((settings or {}).items()), ticket.free)
                 heard = self._run(lambda heard: ask(self._link, sql, values, wishes, heard), ticket)
                 self._left = heard.told.left or self._left
+                if sql.lstrip()[:6].lower().startswith(("create", "drop")):
+                    self._known.clear()  # there are other names now
                 return _answer(heard)
             finally:  # Ctrl-C, too, leaves a charge behind
                 self._charged = self._heard.told.charge
@@ -156,7 +158,7 @@ class RemoteSession:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _once(self, kind: Any, command: str) -> Any:
-        """It is of the schema and of the server, and neither changes while a connection lasts."""
+        """It is of the schema, of the server and of what the account has made here: the first two stay as they are."""
         with self._lock:
             if command not in self._known:
                 self._known[command] = self._told(kind, command)

@@ -72,6 +72,15 @@ class Around:
         return found
 
     @property
+    def opener(self) -> str:
+        """The word before the innermost parenthesis that is open."""
+        return self.words[self.nested[-1] - 1] if self.nested and self.nested[-1] > 0 else ""
+
+    @property
+    def in_blockwise(self) -> bool:
+        return any(opened and self.words[opened - 1] == "blockwise" for opened in self.nested)
+
+    @property
     def is_nested(self) -> bool:
         return bool(self.nested) and self.clause != "from"
 

@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from dpsql.lex import Kind, Token
 from dpsql.quoting import quoted
 from dpsql.repl.around import Around, look_around
+from dpsql.repl.complete_made import (
+    complete_options,
+    complete_own,
+    complete_text,
+    is_finished,
+    known_options,
+    models,
+    said,
+)
 from dpsql.repl.joins import equalities, shared_columns
 from dpsql.repl.menu import MOST, Candidate, Menu
 from dpsql.repl.naming import Names, literal, unquoted
@@ -23,6 +32,7 @@ _OPERANDS = ("NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALSE", "INTERVAL", "DATE
              "CURRENT_TIMESTAMP")  # fmt: skip
 _OPERATORS = ("AND", "OR", "IN", "NOT IN", "BETWEEN", "LIKE", "NOT LIKE", "ILIKE", "IS NULL", "IS NOT NULL",
               "IS DISTINCT FROM", "SIMILAR TO", "AT TIME ZONE")  # fmt: skip
+_COMPARING = ("=", "<", ">", "<=", ">=", "<>")
 _JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "INNER JOIN", "CROSS JOIN", "NATURAL JOIN")
 _ENDS = ("WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET", "UNION ALL", "UNION", "INTERSECT",
          "EXCEPT")  # fmt: skip
@@ -50,7 +60,15 @@ def complete_sql(
     written = text[start:cursor]
     around = look_around([token for token in statement if token is not grows], start, names)
     menu = Menu(unquoted(written), start, written.startswith('"'), _is_upper(written, statement))
-    if grows is not None and grows.kind is Kind.STRING:
+    words = said(statement, start)
+    options = known_options(around, words)
+    if options is not None and grows is not None and grows.kind is Kind.STRING:
+        complete_text(menu, around, options, written, text[cursor : cursor + 1])
+    elif options is not None:
+        complete_options(menu, around, options)
+    elif is_finished(around, words):
+        return []
+    elif grows is not None and grows.kind is Kind.STRING:
         _string(menu, around, written, text[cursor : cursor + 1])
     elif around.first in _COMMANDS and not around.is_query:
         _COMMANDS[around.first](menu, around, names)
@@ -106,6 +124,8 @@ def _show(menu: Menu, around: Around, names: Names) -> None:
         for word in _SHOWN if around.first == "show" else ("ALL",):
             menu.add("setting", word, word if menu.upper else word.lower())
         _settings(menu, names)
+    elif complete_own(menu, words, names):
+        return
     elif words[-1] == ".":
         _settings(menu, names, "".join(words))
     elif words[0] == "columns":
@@ -126,22 +146,25 @@ def _make(menu: Menu, around: Around, names: Names) -> None:
         menu.words("SYNTHETIC TABLE", "MODEL", *(("OR REPLACE",) if around.first == "create" and not words else ()))
     elif words[-1] == "as":
         menu.words(*(("SELECT", "WITH") if "table" in words else ("LOGISTIC REGRESSION ON", "LINEAR REGRESSION ON")))
+    elif around.first == "drop":
+        complete_own(menu, words, names)
+        menu.words(*(("IF EXISTS",) if words[-1] in ("table", "model") else ()))
     elif words[-1] == "synthetic":
         menu.words("TABLE")
     elif words[-1] in ("table", "model"):
-        menu.words("IF NOT EXISTS" if around.first == "create" else "IF EXISTS")
+        menu.words("IF NOT EXISTS")
     elif words[-1] in ("logistic", "linear"):
         menu.words("REGRESSION ON")
-    elif "on" not in words and around.first == "create":
+    elif "on" not in words:
         menu.words("AS")
     else:
         _model(menu, words, names)
 
 
 def _model(menu: Menu, words: Sequence[str], names: Names) -> None:
-    if words[-1] == "from":
+    if words[-1] in ("from", "join"):
         _tables(menu, names, {})
-    elif words[-1] in ("on", "using", ","):
+    elif words[-1] in ("on", "using", ",", "where", "and", "or", "not", *_COMPARING):
         for table in names.tables:
             for column in table.columns:
                 menu.name("column", column.name, _meta(Offered(column.name, column)))
@@ -194,6 +217,8 @@ def _query(menu: Menu, around: Around, names: Names) -> None:
         menu.words(*_FOLLOW[last])
     elif last == "as" or (around.clause in ("limit", "offset") and around.expects_operand):
         return
+    elif around.opener in ("predict", "accuracy") and last == "(":
+        models(menu, names)
     elif around.clause == "using" and last in ("(", ","):
         for name in shared_columns(around.sources):
             menu.name("column", name)
@@ -251,7 +276,9 @@ def _operand(menu: Menu, around: Around, names: Names) -> None:
         menu.words("SELECT")
     _names_in_scope(menu, around, names)
     released = around.clause in ("select", "having", "order", "qualify")
-    for function in names.functions:
+    for function in sorted(names.functions, key=lambda one: one.kind != "statistic"):  # where they are offered, first
+        if function.kind == "model" or (function.kind == "statistic" and not around.in_blockwise):
+            continue
         if (released or function.kind == "function") and not menu.quotes:
             call = f"{function.name}("
             menu.add("function", function.name, call, function.example, call + ")", loosely=len(menu.typed) > 2)
@@ -313,6 +340,8 @@ def _operator(menu: Menu, around: Around) -> None:
         menu.words(*_OPERATORS, *(("ORDER BY", "PARTITION BY", "ASC", "DESC") if around.in_window else ()))
     else:
         menu.words(*(("ON", "USING") if around.waits_for_on else ()), *_AFTER.get(around.clause, ()))
+        if around.first == "create" and around.clause in ("from", "on", "using", "where"):
+            menu.words("WITH")
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------

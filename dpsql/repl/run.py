@@ -81,7 +81,8 @@ def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
     beneath.start()
     try:
         while True:
-            _turn(shell, session, name)
+            if _makes(_turn(shell, session, name)):
+                names.cache_clear()
             beneath.asked()
     except (EOFError, Leave):
         return 0
@@ -95,9 +96,15 @@ class _Shut(Exception):
     """The data could not be opened."""
 
 
-def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
-    """One entry. What goes wrong is told, and the prompt comes back."""
+def _makes(text: str) -> bool:
+    """Whether there may be other names now."""
+    return any(word in text.lower() for word in ("create", "drop"))
+
+
+def _turn(shell: Shell, session: PromptSession[str], name: str) -> str:
+    """One entry, which is told. What goes wrong is shown, and the prompt comes back."""
     default, shell.typed = shell.typed, ""
+    text = ""
     try:
         text = ask_line(session, name, default)
         shell.feed(WORDS.get(text.strip().rstrip(";").lower(), text))
@@ -110,6 +117,7 @@ def _turn(shell: Shell, session: PromptSession[str], name: str) -> None:
         shell.pending = ""
         shell.screen.failed(error)
         _require_open(shell)
+    return text
 
 
 def _require_open(shell: Shell) -> None:

@@ -10,7 +10,7 @@ to all tuples together.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.analysis.choices import few
@@ -35,6 +35,7 @@ from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.model import Resolved
+from dpsql.span import Span
 from dpsql.types import BIGINT, Kind
 
 CELL = "rows"
@@ -73,9 +74,12 @@ class TallyRows:
     domains: Mapping[str, Domain]  # nullable only where the owner says so
     grids: Mapping[str, Fraction]
     labels: Mapping[str, str]  # what the query calls each column
+    spans: Mapping[str, Span | None] = field(default_factory=dict)  # where it is written
 
 
-def tally_rows(aggregate: Aggregate, resolved: Resolved, labels: tuple[str, ...]) -> TallyRows:
+def tally_rows(
+    aggregate: Aggregate, resolved: Resolved, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
+) -> TallyRows:
     """The rows of an aggregate whose keys are the columns to be coded."""
     aggregate = join_by_unit(push_conditions(scan_tables(aggregate, resolved)))
     aggregate = limit_work(limit_joins(limit_public(aggregate)))
@@ -86,7 +90,8 @@ def tally_rows(aggregate: Aggregate, resolved: Resolved, labels: tuple[str, ...]
     columns = tuple(Named(key.name, Column(key.name, key.expr.type)) for key in aggregate.keys)
     called = dict(zip(domains, labels, strict=True))
     plain = Project(aggregate.input, tuple(Named(key.name, _plain(key.expr)) for key in aggregate.keys))
-    return TallyRows(rows, columns, domains, declared_grids(plain), called)
+    places = dict(zip(domains, spans or (None,) * len(labels), strict=True))
+    return TallyRows(rows, columns, domains, declared_grids(plain), called, places)
 
 
 def is_unknown(domain: Domain) -> bool:
@@ -127,9 +132,11 @@ def _coded(column: Named, found: TallyRows, coding: Coding) -> tuple[Axis, Expr]
         axis = Axis(name, value.type, None, Bins(steps.lower, steps.upper, steps.grid, value.type, discrete), null)
         return axis, _with_null(value, steps, axis)
     if not values:
-        raise _no_values(found.labels[name], domain)
+        raise _no_values(found.labels[name], domain, found.spans.get(name))
     if len(values) > MOST_VALUES:
-        raise LimitExceeded(f'column "{found.labels[name]}" has more than {MOST_VALUES:,} values')
+        raise LimitExceeded(
+            f'column "{found.labels[name]}" has more than {MOST_VALUES:,} values', span=found.spans.get(name)
+        )
     axis = Axis(name, value.type, values, None, null)
     branches = tuple(
         (Compare("=", value, Literal(one, value.type)), Literal(place, BIGINT)) for place, one in enumerate(values)
@@ -171,12 +178,17 @@ def _steps(value: Expr, domain: Domain, declared: Fraction | None, most: int) ->
     return Quantise(value, grid, first, last)
 
 
-def _no_values(name: str, domain: Domain) -> UnboundedValues:
+def _no_values(name: str, domain: Domain, span: Span | None) -> UnboundedValues:
     if domain.type.is_number or domain.type.is_time:
         return UnboundedValues(
             f'column "{name}" has no bounds',
-            hint=f"Declare bounds for it in the schema, or write CLIP({name}, 0, 100) AS {name}.",
+            hint=f"Declare bounds for it in the schema, or tell a range in WHERE: {name} BETWEEN … AND …."
+            if domain.type.is_time
+            else f"Declare bounds for it in the schema, or write CLIP({name}, 0, 100) AS {name}.",
+            span=span,
         )
     return UnboundedValues(
-        f'the values of column "{name}" are not known', hint="Declare its values in the schema, or leave it out."
+        f'the values of column "{name}" are not known',
+        hint="Declare its values in the schema, or leave it out.",
+        span=span,
     )

@@ -38,6 +38,7 @@ class MadeModel:
     classes: tuple[Scalar, ...]
     intercept: Term
     terms: tuple[Term, ...]
+    written: tuple[str, ...] = ()  # the label and the features, as its statement has them
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from math import exp, expm1
 from pathlib import Path
 from typing import Any
 
+from dpsql.option_names import MADE_BY
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.made_models import MadeModel
 from dpsql.schema.snap import Snap
@@ -243,6 +244,10 @@ class MadeTable:
     key: str
     columns: tuple[Column, ...]
     description: str | None = _for_people()
+
+    @property
+    def statement(self) -> str:
+        return (self.description or "").removeprefix(MADE_BY)
 
     @property
     def view(self) -> View:

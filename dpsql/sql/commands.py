@@ -162,7 +162,7 @@ def read_command(sql: str, parameters: Sequence[Parameter] = ()) -> Command | No
         return DescribeQueryCommand(*_inner(sql, end))
     if first in HEADS:
         return read_held_command(sql)
-    made = read_made_command(sql) if first in ("create", "drop", "show") else None
+    made = read_made_command(sql, parameters) if first in ("create", "drop", "show") else None
     if made is not None or first in ("create", "drop"):  # others of these are refused as queries
         return made
     words = bind(_words(sql, end), parameters)

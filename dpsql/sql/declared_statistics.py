@@ -8,13 +8,17 @@ Privacy: what is written out is bound as if the analyst had written it, so a dec
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
+
 from sqlglot import exp
 
-from dpsql.errors import Error, SchemaError, TypeMismatch
+from dpsql.errors import Error, SchemaError, TypeMismatch, UnknownFunction
+from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import Column
 from dpsql.schema.model import Schema, StatisticDeclared
 from dpsql.sql.aggregates import is_aggregate
-from dpsql.sql.blockwise import bind_blockwise, is_blockwise
+from dpsql.sql.blockwise import ANSWERED, bind_blockwise, is_blockwise
 from dpsql.sql.dialect import span_of
 from dpsql.sql.names import BoundColumn, Scope, SourceScope
 from dpsql.sql.parse import parse
@@ -23,13 +27,35 @@ from dpsql.types import DOUBLE
 
 def with_statistics(tree: exp.Query, schema: Schema) -> exp.Query:
     """The statement with the owner's statistics written out."""
-    if schema.statistics:
-        for call in [node for node in tree.find_all(exp.Anonymous) if is_blockwise(node) and node.expressions]:
-            for node in list(call.expressions[0].find_all(exp.Anonymous)):
-                declared = _declared(node, schema)
-                if declared is not None:
-                    node.replace(_written_out(node, declared))
+    for call in [node for node in tree.find_all(exp.Anonymous) if is_blockwise(node) and node.expressions]:
+        for node in list(call.expressions[0].find_all(exp.Anonymous)):
+            declared = _declared(node, schema)
+            if declared is not None:
+                node.replace(_written_out(node, declared))
+            elif _is_unknown(node):
+                raise _unknown(node, schema)
     return tree
+
+
+def _is_unknown(node: exp.Anonymous) -> bool:
+    """Whether it stands where a statistic is meant: over a column, with no aggregate around or within."""
+    if is_aggregate(node) or node.name.lower() in (*FUNCTIONS, "clip"):
+        return False
+    around = node.parent
+    while around is not None and not is_blockwise(around):
+        if is_aggregate(around):
+            return False
+        around = around.parent
+    return node.find(exp.Column) is not None and not any(is_aggregate(one) for one in node.find_all(exp.Func))
+
+
+def _unknown(node: exp.Anonymous, schema: Schema) -> UnknownFunction:
+    own = [declared.name for declared in schema.statistics]
+    known = {name.lower(): name for name in (*_NAMES, *own)}
+    close = get_close_matches(node.name.lower(), known, n=1)
+    listed = f" The owner's statistics: {', '.join(own)}." if own else ""
+    hint = f"Perhaps you meant {known[close[0]]}." if close else f"Aggregates: {ANSWERED}.{listed}"
+    return UnknownFunction(f"there is no aggregate or statistic {node.name.upper()}()", hint=hint, span=span_of(node))
 
 
 def check_statistics(schema: Schema) -> None:
@@ -51,6 +77,7 @@ def check_statistics(schema: Schema) -> None:
 
 
 _SELECT = "SELECT "
+_NAMES = re.findall(r"[A-Z]+(?:_[A-Z]+)*", ANSWERED.replace("DISTINCT", ""))
 
 
 def _declared(node: exp.Anonymous, schema: Schema) -> StatisticDeclared | None:

@@ -25,6 +25,9 @@ _E = TypeVar("_E", bound=exp.Expr)
 WRITTEN = "written"
 """The note in which a function keeps its name as it was written."""
 
+IMPLIED = "implied"
+"""The note of a column that nobody wrote: what to write where it is not there, if that is known."""
+
 
 def _whole(name: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function with a syntax of its own: it holds all lists that it has read, and its parenthesis is closed."""

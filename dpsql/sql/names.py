@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors import AmbiguousColumn, LimitExceeded, UnknownColumn, UnknownTable
 from dpsql.plan.expr import Column, Expr
-from dpsql.sql.dialect import only, span_of
+from dpsql.sql.dialect import IMPLIED, only, span_of
 
 Link = tuple[str, str]
 """What a column says of its row's unit: the value of (table, key), an accepted unique key that leads to one unit."""
@@ -170,11 +170,12 @@ class Scope:
     def _unknown(self, node: exp.Column) -> UnknownColumn:
         names = [column.name for column in self.columns()]
         # A text in double quotes is like some column or other; only a slip of the pen in a name is very like one.
-        is_text = node.this.quoted and not node.table
+        is_text = node.this.quoted and not node.table and IMPLIED not in node.meta
         close = get_close_matches(node.name, names, n=1, cutoff=0.85 if is_text else 0.6)
         hint = f'Perhaps you meant "{close[0]}".' if close else f"Columns here: {', '.join(names)}."
         if is_text and not close:
             hint = f"Double quotes are for names; text stands in single quotes: '{node.name}'."
+        hint = node.meta.get(IMPLIED) or hint
         if _is_alias_in_where(node):
             hint = "GROUP BY, HAVING and ORDER BY know an alias; in WHERE write out what it stands for."
         return UnknownColumn(f'column "{node.name}" does not exist', hint=hint, span=span_of(node))

@@ -28,9 +28,12 @@ _OF_ROWS = ("ANON_VAR_POP", "ANON_STDDEV_POP")
 
 @dataclass(frozen=True)
 class Option:
+    """`place` is that of the parameter which its value was, from 0."""
+
     name: str
     value: str
     span: Span
+    place: int | None = None
 
 
 def take_options(tokens: list[Token]) -> tuple[list[Token], tuple[Option, ...] | None]:

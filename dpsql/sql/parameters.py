@@ -126,8 +126,12 @@ def _check_alone(tokens: list[Token], places: list[int], numbers: dict[int, int]
         before = [tokens[place - 1]] if place and _touches(tokens, place - 1) else []
         after = [tokens[last + 1]] if _touches(tokens, last) else []
         if any(token.token_type in (TokenType.NUMBER, TokenType.DOT) for token in before + after):
-            hint = "Leave a space beside it, or put the whole number into the value."
-            raise InvalidSyntax("a placeholder stands for a whole value", hint=hint, span=_span(tokens, place))
+            raise not_whole(_span(tokens, place))
+
+
+def not_whole(span: Span) -> InvalidSyntax:
+    hint = "Leave a space beside it, or put the whole number into the value."
+    return InvalidSyntax("a placeholder stands for a whole value", hint=hint, span=span)
 
 
 def _check_gaps(tokens: list[Token], numbers: dict[int, int]) -> None:

@@ -23,7 +23,7 @@ from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.parameters import Literal, Parameter, count_placeholders
 from dpsql.sql.parse import plain_spellings, read_query, tokenize
 from dpsql.sql.predict import argument_kind
-from dpsql.sql.samples import CALLED, FORMAT, TAKEN, UNIT, Placeholder, sample_of
+from dpsql.sql.samples import CALLED, FORMAT, OPTIONS, TAKEN, UNIT, Placeholder, sample_of
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -75,15 +75,18 @@ def _as_number(given: Type, sample: Parameter) -> Parameter:
 def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
     marks = [Literal(TokenType.STRING, _mark(place)) for place in range(count)]
     tree: exp.Query | None
+    places = {_mark(place): place for place in range(count)}
+    found: dict[int, Placeholder] = {}
     try:
-        tree = read_query(sql, marks).query
+        read = read_query(sql, marks)
+        tree = read.query
+        given = {places.get(option.value): OPTIONS.get(option.name) for option in read.options}
+        found.update((place, one) for place, one in given.items() if place is not None and one is not None)
     except Error:
         tree = catalog_tree(sql, marks)
     if tree is None:
         return {}  # compiling it says what is wrong
-    places = {_mark(place): place for place in range(count)}
     types = _Types(tree, schema)
-    found: dict[int, Placeholder] = {}
     for node in tree.find_all(exp.Literal, exp.Var):
         place = places.get(str(node.this))
         told = types.of_mark(node) if place is not None else None

@@ -13,7 +13,7 @@ from dpsql.span import Span
 from dpsql.sql.parse import tokenize
 
 _NAMED = re.compile(
-    r'(?:column|table|type) "(?P<name>.+)" does not exist'
+    r'(?:column|table|type) "(?P<name>.+)" (?:specified in USING clause )?does not exist'
     r'|function "?(?P<call>\w+)"?(?:\(.*\))? (?:does not exist|is not)'
     r"|operator does not exist: .*? ?(?P<operator>[-+*/%^|&<>=~!#@]+|(?:NOT )?I?LIKE) "
     r'|(?:invalid input syntax for type [^:]+: |date/time field value out of range: |value )"(?P<text>.*?)"',

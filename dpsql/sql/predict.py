@@ -16,7 +16,7 @@ from dpsql.schema.domain import Scalar
 from dpsql.schema.made_models import LOGISTIC, MadeModel, Term
 from dpsql.schema.model import Schema
 from dpsql.sql.argument_kinds import ArgumentKind, Arguments
-from dpsql.sql.dialect import WRITTEN, span_of
+from dpsql.sql.dialect import IMPLIED, WRITTEN, span_of
 
 NAME, RIGHT = "PREDICT", "ACCURACY"
 MOST = 64
@@ -53,7 +53,7 @@ def _model(call: exp.Anonymous, models: tuple[MadeModel, ...]) -> tuple[MadeMode
 def _prediction(call: exp.Anonymous, schema: Schema) -> exp.Expression:
     model, arguments = _model(call, schema.models)
     features = model.features
-    arguments = arguments or _columns(model, features, call, schema)
+    arguments = arguments or _columns(features, call, model, model.written[1:], schema)
     if len(arguments) != len(features):
         raise InvalidSyntax(
             f'model "{model.name}" has {len(features)} features, not {len(arguments)}',
@@ -77,7 +77,7 @@ def _accuracy(call: exp.Anonymous, schema: Schema) -> exp.Expression:
             hint=f"Its squared error: AVG(POWER(CLIP({off}, -100, 100), 2)), with bounds that fit.",
             span=span_of(call),
         )
-    arguments = arguments or _columns(model, names, call, schema)
+    arguments = arguments or _columns(names, call, model, model.written, schema)
     if len(arguments) != len(names):
         raise InvalidSyntax(
             f'{RIGHT} of model "{model.name}" takes the label and {len(model.features)} features',
@@ -96,20 +96,26 @@ def _accuracy(call: exp.Anonymous, schema: Schema) -> exp.Expression:
     return mean
 
 
-def _columns(model: MadeModel, names: tuple[str, ...], call: exp.Anonymous, schema: Schema) -> list[exp.Expression]:
-    """Columns that nobody wrote: one that is not there is told at the call."""
+def _columns(
+    names: tuple[str, ...], call: exp.Anonymous, model: MadeModel, written: tuple[str, ...], schema: Schema
+) -> list[exp.Expression]:
+    """Columns that nobody wrote: one that is not there is told at the call, with what the model was made of."""
+    better = _written(model, written or names, call)
+    hint = f"Write its arguments out: {better}."
+    plain = {text.strip('"').lower() for text in written}
     found: list[exp.Expression] = []
-    span, written = span_of(call), _written(model, names, call)
+    span = span_of(call)
     for name in names:
         if Arguments(schema).lacks(name, call):
             raise UnknownColumn(
                 f'{call.name.upper()}({model.name}) takes a column "{name}", which is not there',
-                hint=f"Give the arguments: {written}.",
+                hint=f"Write its arguments out: {better}.",
                 span=span,
             )
         column = exp.column(name, quoted=True)
         if span is not None:
             column.this.meta.update(start=span.start, end=span.end - 1)
+        column.meta[IMPLIED] = hint if written and name.lower() not in plain else ""
         found.append(column)
     return found
 

@@ -28,10 +28,16 @@ FAMILIES = (
     _family(
         "CREATE",
         "the schema declares the tables",
-        "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….",
+        "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …."
+        " CREATE SYNTHETIC TABLE makes one of rows like those of a private table.",
     ),
     _family(
-        "ALTER DROP COMMENT REINDEX REFRESH",
+        "DROP",
+        "the schema declares the tables",
+        "What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.",
+    ),
+    _family(
+        "ALTER COMMENT REINDEX REFRESH",
         "the schema declares the tables",
         "Questions are answered here, and nothing is changed; the owner edits the tables in the schema.",
     ),

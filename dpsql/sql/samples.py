@@ -10,7 +10,7 @@ from uuid import UUID as Uuid
 from sqlglot import exp
 
 from dpsql.sql.parameters import Parameter
-from dpsql.types import DOUBLE, INTEGER, INTERVAL, TEXT, Kind, Type
+from dpsql.types import BIGINT, DOUBLE, INTEGER, INTERVAL, TEXT, Kind, Type
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,13 @@ CALLED: dict[tuple[str, int], Placeholder] = {
     ("left", 1): _ONE, ("right", 1): _ONE, ("substr", 1): _ONE, ("substr", 2): _ONE, ("ntile", 0): _ONE,
 }  # fmt: skip
 """By the name of a function without a node of its own, and the place from 0."""
+
+_WHOLE = Placeholder(BIGINT, 1)
+OPTIONS: dict[str, Placeholder] = {
+    "epsilon": _HALF, "delta": Placeholder(DOUBLE, 1e-9), "lambda": _HALF, "confidence": Placeholder(DOUBLE, 0.95),
+    "max_error": Placeholder(DOUBLE, 1e6), "max_relative_error": _HALF, "proposal": _HALF,
+    **dict.fromkeys(("n", "bins", "rows", "rounds", "max_rows_contributed", "max_groups_contributed"), _WHOLE),
+    "noise": Placeholder(TEXT, "auto"), "mechanism": Placeholder(TEXT, "exponential"),
+    "method": Placeholder(TEXT, "auto"),
+}  # fmt: skip
+"""By the name of an option in WITH (…) or OPTIONS (…)."""

@@ -8,6 +8,7 @@ from sqlglot.errors import SqlglotError
 from dpsql.errors import Unsupported
 from dpsql.sql.dialect import span_of, spelled
 from dpsql.sql.options import PER_GROUP
+from dpsql.sql.private_only import refuse_private_only
 
 DENIED = frozenset(
     {
@@ -45,6 +46,7 @@ def check_function(node: exp.Expr) -> None:
             hint="Leave it out: released rows belong to no privacy unit.",
             span=span_of(node),
         )
+    refuse_private_only(node)
     if any(name in DENIED or name.startswith(DENIED_PREFIXES) for name in function_names(node)):
         raise Unsupported(f"{spelled(node)} is not available", span=span_of(node))
 

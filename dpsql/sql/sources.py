@@ -17,6 +17,7 @@ from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit, Schema
 from dpsql.sql.aggregates import holds_aggregate
 from dpsql.sql.dialect import only, span_of
 from dpsql.sql.joins import join_tree
+from dpsql.sql.made_commands import no_schema
 from dpsql.sql.names import UNIT, BoundColumn, Link, Scope, SourceScope, same
 from dpsql.sql.parentheses import is_tree
 from dpsql.sql.relation import Relation
@@ -249,7 +250,7 @@ def check_qualifier(node: exp.Table | exp.Column) -> None:
     """`public.` may stand before a table's name; no other schema or database does."""
     if node.catalog or (node.db and node.db.lower() not in ("public", "main")):
         name = node.catalog or node.db
-        raise UnknownTable(f'there is no schema "{name}"', hint="Write the table's name alone.", span=span_of(node))
+        raise no_schema(name, span_of(node))
 
 
 def known_table(schema: Schema, source: exp.Table) -> model.Table | None:
@@ -260,7 +261,7 @@ def find_table(schema: Schema, source: exp.Table) -> model.Table:
     found = known_table(schema, source)
     if found is not None:
         return found
-    names = [table.name for table in schema.tables]
+    names = [relation.name for relation in schema.relations]
     close = get_close_matches(source.name, names, n=1)
     raise UnknownTable(
         f'table "{source.name}" does not exist',

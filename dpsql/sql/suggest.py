@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 
-from dpsql.schema.model import Column, Schema, Table
+from dpsql.lex import Kind, tokens
+from dpsql.schema.model import Column, MadeTable, Schema, Table
 from dpsql.sql.literals import identifier
 from dpsql.sql.names import BoundColumn, is_star
 from dpsql.sql.sources import known_table
-from dpsql.types import Kind
+from dpsql.types import Kind as Type
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _SHOWN = 4
@@ -49,19 +50,54 @@ def _rows_like(found: Sequence[tuple[Table, Column]], schema: Schema) -> str:
     """For whoever wants to see some rows: a synthetic table of columns whose values the schema tells."""
     tables = {table.name for table, _ in found}
     columns = [column for table, column in found if _may_group(schema, table, column) and _has_codes(column)]
-    name = f"{min(tables, default='')}_like"
-    taken = any(one.name.lower() == name.lower() for one in schema.relations)
-    if len(tables) != 1 or not columns or taken or schema.privacy.contributions.rows is None:
+    if len(tables) != 1:
         return ""
+    source = tables.pop()
+    made = next((one.name for one in reversed(schema.made) if _reads(one, source)), None)
+    if made is not None:
+        return f" For rows like them: SELECT * FROM {_name(made)} LIMIT 10."
+    if not columns or schema.privacy.contributions.rows is None:
+        return ""
+    taken = {one.name.lower() for one in schema.relations}
+    names = (f"{source}_like{number}" for number in ("", *range(2, len(taken) + 3)))
+    name = next(one for one in names if one.lower() not in taken)
     listed = ", ".join(_name(column.name) for column in columns[:_SHOWN])
-    return f" For rows like them: CREATE SYNTHETIC TABLE {_name(name)} AS SELECT {listed} FROM {_name(tables.pop())}."
+    return f" For rows like them: CREATE SYNTHETIC TABLE {_name(name)} AS SELECT {listed} FROM {_name(source)}."
+
+
+def _reads(made: MadeTable, table: str) -> bool:
+    """Whether its statement names the table. Tokens tell: it may have been written with parameters."""
+    words = (token for token in tokens(made.statement) if token.kind in (Kind.WORD, Kind.QUOTED))
+    return any(token.text.strip('"').lower() == table.lower() for token in words)
+
+
+def is_id(schema: Schema, column: BoundColumn) -> bool:
+    """Whether nothing is known of a column but that it names units or rows."""
+    found = _declared(schema, column)
+    return found is not None and not _may_group(schema, *found) and not _has_codes(found[1])
+
+
+def without_ids(query: exp.Query, columns: Sequence[BoundColumn], schema: Schema) -> str:
+    """What else of the same rows can be made something of."""
+    found = [found for column in columns if (found := _declared(schema, column))]
+    tables = dict.fromkeys(table.name for table, _ in found)
+    if len(tables) != 1:
+        return "Leave it out."
+    table, star = found[0][0], any(is_star(item) for item in query.selects)
+    fit = [one for one in table.columns if _may_group(schema, table, one) and _has_codes(one)]
+    listed = ", ".join(_name(one.name) for one in fit if star or not one.type.is_time)  # no model takes times
+    if not listed:
+        return "Leave it out."
+    if star:
+        return f"Leave it out, for example: SELECT {listed} FROM {_name(table.name)}."
+    return f"Leave it out. Of {_name(table.name)}, these will do: {listed}."
 
 
 def _has_codes(column: Column) -> bool:
     domain = column.domain
-    ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Kind.TIME)
+    ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Type.TIME)
     few = domain.values is not None and len(domain.values) <= _FEW
-    return few or (ordered and domain.bounded) or column.type.kind is Kind.BOOLEAN
+    return few or (ordered and domain.bounded) or column.type.kind is Type.BOOLEAN
 
 
 def _declared(schema: Schema, column: BoundColumn) -> tuple[Table, Column] | None:

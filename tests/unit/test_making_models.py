@@ -269,7 +269,7 @@ def test_wrong_predictions_are_refused_with_their_place(ann: Session, sql: str, 
     with pytest.raises(error, match=says) as caught:
         ann.execute(sql)
     assert caught.value.span is not None
-    assert error is not UnknownColumn or str(caught.value.hint).startswith("Give the arguments: ")
+    assert error is not UnknownColumn or str(caught.value.hint).startswith("Write its arguments out: ")
 
 
 @pytest.mark.parametrize(
@@ -391,6 +391,22 @@ def test_expressions_need_names(ann: Session) -> None:
     )
     assert [row[0] for row in ann.execute("SHOW MODEL old").rows] == ["intercept", "dear", "sex=f", "sex=m"]
     ann.execute("DROP MODEL old")
+
+
+def test_a_label_that_was_computed_is_to_be_written_out(ann: Session) -> None:
+    ann.execute(
+        "CREATE MODEL dear AS LOGISTIC REGRESSION ON (cost > 100) AS dear USING age, round(cost, -2) AS c FROM patients"
+    )
+    for call, better in (("ACCURACY(dear)", "ACCURACY(dear, (cost > 100), age, round(cost, -2))"),
+                         ("AVG(PREDICT(dear))", "PREDICT(dear, age, round(cost, -2))")):  # fmt: skip
+        with pytest.raises(UnknownColumn) as caught:
+            ann.explain(f"SELECT {call} FROM patients")
+        assert caught.value.hint == f"Write its arguments out: {better}."
+        ann.explain(f"SELECT {better if call.startswith('ACC') else f'AVG({better})'} FROM patients")
+    with pytest.raises(UnknownColumn, match='"age"') as caught:
+        ann.explain("SELECT AVG(PREDICT(dear)) FROM (SELECT id, cost AS c FROM patients) AS t")
+    assert caught.value.hint == "Write its arguments out: PREDICT(dear, age, round(cost, -2))."
+    ann.execute("DROP MODEL dear")
 
 
 def test_labels_and_features_of_every_kind(ann: Session) -> None:

@@ -216,3 +216,19 @@ def test_answers_stay_in_the_range_and_every_group_has_one(few: dpsql.Connection
             "SELECT kind, MEDIAN(age) FROM people GROUP BY kind ORDER BY kind", settings={"mechanism": "smooth"}
         ).rows
         assert [kind for kind, _ in rows] == ["a", "b"] and all(0 <= age <= 100 for _, age in rows)
+
+
+# --- medians of blocks -----------------------------------------------------------------------------------------------
+
+BLOCKS = "SELECT BLOCKWISE(mad(cost), 0, 5000, blocks => {}, combine => 'median') FROM visits"
+
+
+def test_a_median_of_few_blocks_is_said_to_be_noise(clinic: Resolved) -> None:
+    """At epsilon 1 it is within 57 blocks by rank, whatever their number."""
+    (notice,) = compiled(BLOCKS.format(25), clinic).notices
+    assert "off by 56.4 of them by rank" in notice and "take 230 blocks or more" in notice
+    assert compiled(BLOCKS.format(112), clinic).notices and not compiled(BLOCKS.format(113), clinic).notices
+    assert not compiled(BLOCKS.format(25), clinic, epsilon="20").notices
+    assert not compiled(BLOCKS.format(25).replace("median", "mean"), clinic).notices
+    (hopeless,) = compiled(BLOCKS.format(25), clinic, epsilon="0.001").notices
+    assert "blocks or more" not in hopeless

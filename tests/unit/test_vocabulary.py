@@ -5,10 +5,24 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from dpsql.calibrate import Noise
 from dpsql.dataset import open_dataset
+from dpsql.making.models import MOMENTS, OBJECTIVE, OUTPUT
+from dpsql.option_names import (
+    LINEAR_METHODS,
+    LOGISTIC_METHODS,
+    OF_MODELS,
+    OF_QUERIES,
+    OF_TABLES,
+    choices_of,
+    names_in,
+)
+from dpsql.plan.measures import MedianBy
+from dpsql.privacy.synthesis import Method
 from dpsql.session import Session
-from dpsql.settings import NAMES
+from dpsql.settings import NAMES, OPTIONS
 from dpsql.sql.aggregates import _BINDERS
+from dpsql.sql.samples import OPTIONS as SAMPLES
 from dpsql.vocabulary import named_functions, named_settings
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -78,5 +92,20 @@ def test_every_choice_is_taken(session, setting):
 
 
 def test_a_session_tells_them(session):
-    assert session.functions() == named_functions()
     assert [one.name for one in session.named_settings() if one.ours] == list(NAMES)
+    told = session.functions()
+    assert told[: len(named_functions())] == named_functions()
+    own = {(one.name, one.kind): one.example for one in told[len(named_functions()) :]}
+    assert own["m", "model"] == "predict(m, cost, nights)"
+    for (_, kind), example in own.items():
+        source = "visits" if kind == "statistic" else "(SELECT 1.0 AS cost, 2 AS nights) AS t"
+        assert session.describe(f"SELECT {example} FROM {source}")
+
+
+def test_options_are_those_that_are_read():
+    assert {*names_in(OF_QUERIES)} == {*OPTIONS}
+    assert choices_of("method", OF_TABLES) == (*(one.value for one in Method), "auto")
+    assert (*LOGISTIC_METHODS, *LINEAR_METHODS) == (OBJECTIVE, OUTPUT, MOMENTS)
+    assert choices_of("noise", OF_QUERIES) == ("auto", *(noise.value for noise in Noise))
+    assert choices_of("mechanism", OF_QUERIES) == tuple(by.value for by in MedianBy)
+    assert {*names_in((*OF_QUERIES, *OF_TABLES, *OF_MODELS))} == {*SAMPLES}

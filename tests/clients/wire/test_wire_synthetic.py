@@ -27,3 +27,16 @@ def test_a_table_of_ones_own(served: Place) -> None:
             bo.execute("DROP SYNTHETIC TABLE people_like")
     with psycopg.connect(served.url(), autocommit=True) as ana:
         ana.execute("DROP SYNTHETIC TABLE people_like")
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_options_take_parameters(served: Place, binary: bool) -> None:
+    sql = "CREATE SYNTHETIC TABLE asked AS SELECT sex, insured FROM patients WHERE weight > {} WITH (epsilon = {})"
+    with psycopg.connect(served.url(), autocommit=True) as ana:
+        ana.execute(sql.format(30, 0.1))
+        told = ana.execute("SHOW SYNTHETIC TABLE asked").fetchall()
+        ana.execute("DROP SYNTHETIC TABLE asked")
+        explained = ana.execute("EXPLAIN " + sql.format("%s", "%s"), (30, 0.1), prepare=binary).fetchall()
+        assert any("epsilon 0.1" in row[0] for row in explained)
+        assert ana.execute(sql.format("%s", "%b" if binary else "%s"), (30, 0.1)).fetchall() == told
+        ana.execute("DROP SYNTHETIC TABLE asked")

@@ -232,3 +232,19 @@ ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT ward FROM visits WHERE 1 = 1.0
                ^
 HINT:  Aggregate, for example: SELECT ward, COUNT(*) FROM visits GROUP BY ward.
+
+-- case: DROP
+DROP TABLE visits
+---- error
+ERROR 0A000 (Unsupported):  DROP is not answered: the schema declares the tables
+LINE 1: DROP TABLE visits
+        ^
+HINT:  What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.
+
+-- case: CREATE
+CREATE TABLE mine AS SELECT ward FROM visits
+---- error
+ERROR 0A000 (Unsupported):  CREATE is not answered: the schema declares the tables
+LINE 1: CREATE TABLE mine AS SELECT ward FROM visits
+        ^
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.

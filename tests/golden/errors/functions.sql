@@ -98,3 +98,51 @@ SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
 ERROR 0A000 (Unsupported):  COLLATE is not supported over private rows
 LINE 1: SELECT COUNT(*) FROM visits WHERE ward COLLATE "de" = 'a'
                                           ^
+
+-- case: a statistic with a near name
+SELECT BLOCKWISE(madd(cost), 0, 100) FROM visits
+---- error
+ERROR 42883 (UnknownFunction):  there is no aggregate or statistic MADD()
+LINE 1: SELECT BLOCKWISE(madd(cost), 0, 100) FROM visits
+                         ^
+HINT:  Perhaps you meant MAD.
+
+-- case: a statistic that nobody knows
+SELECT BLOCKWISE(frobnicate(cost) / 2, 0, 100) FROM visits
+---- error
+ERROR 42883 (UnknownFunction):  there is no aggregate or statistic FROBNICATE()
+LINE 1: SELECT BLOCKWISE(frobnicate(cost) / 2, 0, 100) FROM visits
+                         ^
+HINT:  Aggregates: MAD, SKEWNESS, KURTOSIS, KURTOSIS_POP, ENTROPY, MEDIAN, QUANTILE_CONT, QUANTILE_DISC, PERCENTILE_CONT, PERCENTILE_DISC, MIN, MAX, AVG, SUM, COUNT, also with DISTINCT, COUNT_IF, VAR_POP, VAR_SAMP, STDDEV_POP and STDDEV_SAMP.
+
+-- case: blocks of public rows
+SELECT BLOCKWISE(mad(floor), 0, 100) FROM Wards
+---- error
+ERROR 0A000 (Unsupported):  BLOCKWISE() is for private rows, and these are public or released
+LINE 1: SELECT BLOCKWISE(mad(floor), 0, 100) FROM Wards
+               ^
+HINT:  Nothing of them is hidden: write MAD(floor).
+
+-- case: the best of public rows
+SELECT PRIVATE_TOP_K(ward, floor, 3) FROM Wards
+---- error
+ERROR 0A000 (Unsupported):  PRIVATE_TOP_K() is for private rows, and these are public or released
+LINE 1: SELECT PRIVATE_TOP_K(ward, floor, 3) FROM Wards
+               ^
+HINT:  Nothing of them is hidden: write SELECT ward … GROUP BY ward ORDER BY SUM(floor) DESC LIMIT 3.
+
+-- case: a posterior of released rows
+SELECT BETA_POSTERIOR(n > 5) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t
+---- error
+ERROR 0A000 (Unsupported):  BETA_POSTERIOR() is for private rows, and these are public or released
+LINE 1: SELECT BETA_POSTERIOR(n > 5) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t
+               ^
+HINT:  Nothing of them is hidden: write AVG(CAST(n > 5 AS INTEGER)).
+
+-- case: public rows, randomized
+SELECT RANDOMIZED(ward, 1) FROM Wards
+---- error
+ERROR 0A000 (Unsupported):  RANDOMIZED() is for private rows, and these are public or released
+LINE 1: SELECT RANDOMIZED(ward, 1) FROM Wards
+               ^
+HINT:  Nothing of them is hidden: write ward.

@@ -61,7 +61,7 @@ None
 -- case: a threshold is declared by its number and its options
 DECLARE busy THRESHOLD 1000 WITH (epsilon = 1, answers = 3)
 ---- command
-DeclareMechanismCommand(kind='threshold', name='busy', options=(Option(name='threshold', value='1000', span=Span(start=23, end=27)), Option(name='epsilon', value='1', span=Span(start=34, end=45)), Option(name='answers', value='3', span=Span(start=47, end=58))), span=Span(start=8, end=12))
+DeclareMechanismCommand(kind='threshold', name='busy', options=(Option(name='threshold', value='1000', span=Span(start=23, end=27), place=None), Option(name='epsilon', value='1', span=Span(start=34, end=45), place=None), Option(name='answers', value='3', span=Span(start=47, end=58), place=None)), span=Span(start=8, end=12))
 
 -- case: a question to a holdout, and what it is held against
 ASK h SELECT SUM(cost) FROM visits WHERE ward = $1 AGAINST $2

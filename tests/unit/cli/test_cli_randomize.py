@@ -90,8 +90,10 @@ def test_wrong_wishes(tmp_path: Path, arguments: str, monkeypatch: pytest.Monkey
 def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("answer\nyes\n")
-    with pytest.raises(InterfaceError, match="is there already"):
-        randomize_file(str(path), str(path), Wanted("answer", ("yes", "no"), Fraction(1)), force=True)
+    for force in (True, False):
+        with pytest.raises(InterfaceError, match="has the true answers") as caught:
+            randomize_file(str(path), str(path), Wanted("answer", ("yes", "no"), Fraction(1)), force=force)
+        assert "--force" not in str(caught.value.hint)
 
 
 def test_wrong_calls_of_the_mechanism() -> None:

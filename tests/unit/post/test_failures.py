@@ -44,6 +44,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         ("SELECT n::integer FROM (VALUES (99999999999)) AS t(n)", "22003", None),
         ("SELECT (SELECT n FROM (VALUES (1), (2)) AS t(n)) FROM (VALUES (1)) AS u(m)", "21000", None),
         ("SELECT n FROM (VALUES (1)) AS t(n) ORDER BY 7", "42P10", None),
+        ("SELECT 1 FROM (VALUES (1)) AS t(n) JOIN (VALUES (1)) AS u(m) USING (store)", "42703", 69),
+        ("SELECT 1 FROM (VALUES (1)) AS t(n) NATURAL JOIN (VALUES (1)) AS u(m)", "42703", None),
     ],
 )
 def test_codes_and_places(wrong: str, state: str, position: int | None, session: Session) -> None:
@@ -73,3 +75,17 @@ def test_a_name_that_is_nearly_right_is_offered(session: Session) -> None:
     with pytest.raises(Error) as raised:
         session.execute("SELECT wrd + 1 FROM (VALUES (1)) AS t(ward)")
     assert raised.value.hint == 'Perhaps you meant "ward".'
+
+
+@pytest.mark.parametrize(
+    ("join", "told"),
+    [
+        ("JOIN (VALUES (1)) AS u(m) USING (n)", 'column "n" specified in USING clause does not exist in right table'),
+        ("JOIN (VALUES (1)) AS u(m) USING (m)", 'column "m" specified in USING clause does not exist in left table'),
+        ("NATURAL JOIN (VALUES (1)) AS u(m)", "the two sides of NATURAL JOIN have no column in common"),
+    ],
+)
+def test_a_join_on_what_is_not_there_is_told_in_our_words(join: str, told: str, session: Session) -> None:
+    with pytest.raises(Error) as raised:
+        session.execute(f"SELECT 1 FROM (VALUES (1)) AS t(n) {join}")
+    assert raised.value.message == told and raised.value.hint is not None

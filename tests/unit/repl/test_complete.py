@@ -17,7 +17,7 @@ from dpsql.repl.words import KEYWORDS
 from dpsql.schema.load import load_schema
 from dpsql.sql.parse import parse
 from dpsql.types import BIGINT, TEXT
-from dpsql.vocabulary import named_functions, named_settings
+from dpsql.vocabulary import named_functions, named_settings, own_functions
 from tests.support.typed import typed
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
@@ -27,7 +27,7 @@ ODD = NamedTable(
 )  # fmt: skip
 NAMES = Names(
     (*named_tables(load_schema(SCHEMA)), ODD),
-    named_functions(),
+    (*named_functions(), *own_functions([("spread", ["x"])], [("costs", ["ward"]), ("Old One", [])])),
     named_settings(),
     lambda typed: [path for path in ("data/", "out.csv", "over.sql") if path.startswith(typed)],
 )
@@ -364,3 +364,50 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
 @pytest.mark.parametrize("word", sorted(KEYWORDS | {"at", "day", "date", "rows", "first", "value", "user"}))
 def test_a_word_that_is_offered_as_a_name_is_read_as_one(word):
     assert parse(f"SELECT COUNT({quoted(word)}) FROM t GROUP BY {quoted(word)}") is not None
+
+
+# --- what an account makes -------------------------------------------------------------------------------------------
+
+LIKE = NamedTable("like", "view", (NamedColumn("ward", TEXT),), description="synthetic rows: made by CREATE …")
+OWNED = Names((*NAMES.tables, LIKE), NAMES.functions, NAMES.settings)
+MODEL = "CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights FROM visits"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (|",
+         ["epsilon", "delta", "noise", "max_rows_contributed", "max_groups_contributed", "method", "rounds", "bins",
+          "rows"]),
+        ("EXPLAIN CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (epsilon = 1, met|", ["method"]),
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (method = |",
+         ["mwem", "marginals", "independent", "auto"]),
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (method = 'mw|", ["'mwem'"]),
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (epsilon = 1 |", []),
+        ("CREATE SYNTHETIC TABLE v AS SELECT ward FROM visits WITH (epsilon = 1) |", []),
+        (f"{MODEL} WITH (method = |", ["moments"]), (f"{MODEL} WITH (epsilon = 1) |", []),
+        (f"{MODEL.replace('LINEAR', 'LOGISTIC')} WITH (method = |", ["objective", "output"]),
+        ("CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights FROM visits WITH (la|", ["lambda"]),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_err|", ["max_error"]),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (noise = |", ["auto", "laplace", "gaussian"]),
+        ("SHOW MODEL |", ["costs", '"Old One"']), ("DROP MODEL |", ["costs", '"Old One"', "IF EXISTS"]),
+        ("DROP MODEL IF EXISTS |", ["costs", '"Old One"']), ("DROP MODEL costs |", []),
+        ("SHOW SYNTHETIC TABLE |", ['"like"']), ("DROP SYNTHETIC TABLE |", ['"like"', "IF EXISTS"]),
+        ("DROP SYNTHETIC |", ["TABLE"]), ("DROP |", ["SYNTHETIC TABLE", "MODEL"]),
+        ("SELECT PREDICT(|", ["costs", '"Old One"']), ("SELECT ACCURACY(co|", ["costs"]),
+        ("SELECT BLOCKWISE(spre|", ["spread("]), ("SELECT BLOCKWISE(ma|", ["mad(", "max("]),
+    ],
+)  # fmt: skip
+def test_options_and_own_objects(text, found):
+    assert [one.display.removesuffix(")") if one.kind == "function" else one.display
+            for one in offered(text, OWNED)][: len(found) or None] == found  # fmt: skip
+
+
+def test_an_option_is_inserted_with_its_sign():
+    assert texts("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (eps|") == ["epsilon = "]
+
+
+def test_statistics_are_for_blocks_and_models_for_predictions():
+    assert "mad(" not in texts("SELECT ma|") and "spread(" not in texts("SELECT spr| FROM visits")
+    assert "costs" not in texts("SELECT cos|") and "WITH" in texts("CREATE SYNTHETIC TABLE v AS SELECT a FROM visits |")
+    assert "WITH" not in texts("SELECT a FROM visits |")

@@ -82,3 +82,15 @@ def test_a_wrong_statistic_is_found_when_the_schema_is_opened(sql: str, message:
     with pytest.raises(SchemaError) as refused:
         connect(tmp_path, sql)
     assert "made.yaml:9: statistics.spread.sql" in str(refused.value) and message in str(refused.value)
+
+
+def test_a_near_name_is_proposed(tmp_path: Path) -> None:
+    with connect(tmp_path) as connection:
+        for written, hint in (
+            ("sprad(cost)", "Perhaps you meant spread."),
+            ("kurtsis(cost)", "Perhaps you meant KURTOSIS."),
+            ("nothing_like(cost) * 2", "The owner's statistics: spread."),
+        ):
+            with pytest.raises(Error) as refused:
+                connection.cursor().execute(f"SELECT BLOCKWISE({written}, 0, 1) FROM visits")
+            assert refused.value.sqlstate == "42883" and str(refused.value.hint).endswith(hint)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from dpsql.errors import Error, InvalidSyntax
+from dpsql.errors import Error, InvalidSyntax, ProgrammingError
 from dpsql.sql.commands import read_command
-from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowMadeCommand
+from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowMadeCommand, read_made_command
+from dpsql.sql.parameters import Parameter
 
 TABLE = "CREATE SYNTHETIC TABLE v AS SELECT sex, cost FROM visits WHERE cost > 5 WITH (epsilon = 1, method = 'mwem')"
 MODEL = "create or replace model m as logistic regression on (age > 5) using cost, CLIP(x, 0, 1) from visits with (n=9)"
@@ -77,3 +78,44 @@ def test_what_breaks_off_is_a_syntax_error(sql: str) -> None:
     with pytest.raises(Error) as caught:
         read_command(sql)
     assert isinstance(caught.value, InvalidSyntax)
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def created(sql: str, *parameters: Parameter) -> CreateCommand:
+    command = read_command(sql, parameters)
+    assert isinstance(command, CreateCommand)
+    return command
+
+
+def test_options_take_parameters_and_the_query_its_own() -> None:
+    sql = "CREATE SYNTHETIC TABLE v AS SELECT sex FROM visits WHERE a > ? AND b = ? WITH (epsilon = ?, method = ?)"
+    command = created(sql, 5, "x", 0.1, "mwem")
+    assert [(one.value, one.place) for one in command.options] == [("0.1", 2), ("mwem", 3)]
+    assert command.of_query([5, "x", 0.1, "mwem"]) == [5, "x"] and "a > ? AND b = ?" in command.query
+
+
+def test_numbered_parameters_may_stand_in_any_order() -> None:
+    sql = "CREATE MODEL m AS LINEAR REGRESSION ON a USING b FROM v WHERE a < $10 OR a > $9 OR c = $10 WITH (n = $1)"
+    numbers = ", ".join(f"o{number} = ${number}" for number in range(2, 9))
+    command = created(sql.replace("$1)", f"$1, {numbers})"), *range(1, 11))
+    assert command.query.endswith("WHERE a < $2  OR a > $1 OR c = $2 "), "the query has its own numbers, in its places"
+    assert command.places == (8, 9) and [one.value for one in command.options] == [str(n) for n in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters", "error"),
+    [
+        ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WHERE a > $1 WITH (epsilon = ?)", (1, 2), InvalidSyntax),
+        ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WITH (epsilon = $2)", (1,), InvalidSyntax),
+        ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WITH (epsilon = -?)", (1,), InvalidSyntax),
+        ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WHERE a > ? WITH (epsilon = ?)", (1,), ProgrammingError),
+        ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WITH (epsilon = ?)", (1, 2), ProgrammingError),
+    ],
+)
+def test_parameters_are_counted_over_the_whole(sql: str, parameters: tuple[int, ...], error: type[Error]) -> None:
+    with pytest.raises(error):
+        read_command(sql, parameters)
+    command = read_made_command(sql)
+    assert isinstance(command, CreateCommand) and command.places is None, "without values it is read as it stands"
