@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpsql.calibrate import Calibrated, conversion
+from dpsql.calibrate import Calibrated, Noise, conversion
 from dpsql.derive.describe import Described
 from dpsql.plan.measures import Best, Frequent, SharesPosterior
 from dpsql.plan.recipes import Recipe
@@ -151,9 +151,11 @@ class Compiled:
 
     @property
     def epsilon(self) -> Fraction:
-        """What all of it loses: without any delta where no release needs one, else what was asked for, with delta."""
-        pure = self.loss.epsilon
-        return self.settings.epsilon if pure is None else pure
+        """At most what all of it loses: what was asked for, or less where choices under rho need no delta after all."""
+        loss = self.loss
+        if loss.rho > 0 and (loss.epsilon is None or self.settings.chosen_noise is Noise.LAPLACE):
+            return self.settings.epsilon
+        return loss.epsilon or Fraction(0)
 
     @cached_property
     def making(self) -> Making:

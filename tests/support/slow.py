@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SLOW = frozenset(
     (
+        "attacks/test_function_fuzzer.py",
         "attacks/test_wide_and_deep.py",
         "clients/sqlalchemy/test_compliance.py",
         "clients/test_repl_screens.py",
@@ -14,7 +15,10 @@ SLOW = frozenset(
         "clients/wire/test_server_life.py",
         "clients/wire/test_server_robust.py",
         "clients/wire/test_wire_logins.py",
+        "clients/wire/test_wire_battery.py",
+        "clients/wire/test_wire_sqlalchemy.py",
         "property/test_derive.py",
+        "property/test_functions.py",
         "property/test_generated.py",
         "property/test_interleavings.py",
         "test_docs_cli.py",
@@ -27,6 +31,7 @@ SLOW = frozenset(
         "unit/cli/test_cli_verify.py",
         "unit/dbapi/test_notebook.py",
         "unit/ledger/test_ledger_audit.py",
+        "unit/pgwire/test_conversation_like_postgres.py",
         "unit/test_compiling_ends.py",
         "unit/test_quoting.py",
         "unit/test_runs_processes.py",

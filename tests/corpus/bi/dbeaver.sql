@@ -91,7 +91,7 @@ CREATE INDEX ON public.visits (ward)
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE INDEX ON public.visits (ward)
         ^
-HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.
 
 -- case: a grant
 GRANT SELECT ON public.visits TO ana

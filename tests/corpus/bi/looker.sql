@@ -111,7 +111,7 @@ CREATE TABLE analytics.visits_daily AS SELECT day, COUNT(*) AS n FROM visits GRO
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE TABLE analytics.visits_daily AS SELECT day, COUNT(*) AS n FROM visits GROUP BY 1
         ^
-HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.
 
 -- case: a model that is swapped in
 ALTER TABLE visits RENAME TO visits__dbt_backup

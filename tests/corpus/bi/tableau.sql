@@ -113,7 +113,7 @@ CREATE TEMPORARY TABLE "#Tableau_9" AS SELECT 1 AS "x"
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE TEMPORARY TABLE "#Tableau_9" AS SELECT 1 AS "x"
         ^
-HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.
 
 -- case: a table that is made by SELECT INTO
 SELECT "visits"."kind" AS "kind" INTO TEMPORARY "#Tableau_10" FROM "public"."visits" "visits" GROUP BY 1
@@ -127,7 +127,7 @@ DROP TABLE "#Tableau_9"
 Unsupported 0A000: DROP is not answered: the schema declares the tables
 LINE 1: DROP TABLE "#Tableau_9"
         ^
-HINT:  Questions are answered here, and nothing is changed; the owner edits the tables in the schema.
+HINT:  What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.
 
 -- case: view data
 SELECT * FROM "public"."visits" "visits" LIMIT 1000

@@ -104,7 +104,7 @@ CREATE LOCAL TEMPORARY TABLE "#Tableau_3_0_Connect" ("COL" INTEGER) ON COMMIT PR
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE LOCAL TEMPORARY TABLE "#Tableau_3_0_Connect" ("COL" INTEGER) ON COMMIT PRESERVE ROWS
         ^
-HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.
 
 -- case: underlying data
 SELECT "visits"."visit_id" AS "visit_id", "visits"."cost" AS "cost" FROM "public"."visits" "visits" LIMIT 10000

@@ -507,7 +507,7 @@ DROP TABLE visits
 Unsupported 0A000: DROP is not answered: the schema declares the tables
 LINE 1: DROP TABLE visits
         ^
-HINT:  Questions are answered here, and nothing is changed; the owner edits the tables in the schema.
+HINT:  What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.
 
 -- case: a CREATE TABLE AS
 CREATE TABLE copy AS SELECT * FROM visits
@@ -515,7 +515,7 @@ CREATE TABLE copy AS SELECT * FROM visits
 Unsupported 0A000: CREATE is not answered: the schema declares the tables
 LINE 1: CREATE TABLE copy AS SELECT * FROM visits
         ^
-HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT ….
+HINT:  The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …. CREATE SYNTHETIC TABLE makes one of rows like those of a private table.
 
 -- case: a COPY
 COPY visits TO '/tmp/visits.csv'
