@@ -26,7 +26,7 @@ from uuid import UUID
 import duckdb
 import numpy as np
 
-from dpsql.engines.base import guarded
+from dpsql.engines.base import guarded, log
 from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
 from dpsql.errors import InternalError, OperationalError
 from dpsql.exact import Cells, Exact, Row
@@ -103,25 +103,34 @@ class DuckDBEngine:
         self._instances: list[duckdb.DuckDBPyConnection] = []
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._finalizer = weakref.finalize(self, _discard, self._instances, self._running, own_spill, os.getpid())
-        self._connection = self._new_instance()
-
-    def _new_instance(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(":memory:")
-        self._instances.append(connection)
         try:
-            self._schema = None if self._path is None else attach(connection, self._path)
-            lock(connection, self._settings)
+            self._connection, self._schema = self._new_instance()
         except BaseException:
             self.close()
             raise
-        return connection
+
+    def _new_instance(self) -> tuple[duckdb.DuckDBPyConnection, str | None]:
+        """With the schema in which plain table names are found."""
+        connection = duckdb.connect(":memory:")
+        try:
+            schema = None if self._path is None else attach(connection, self._path)
+            lock(connection, self._settings)
+        except BaseException:
+            connection.close()
+            raise
+        self._instances.append(connection)
+        return connection, schema
 
     def _renew(self, broken: duckdb.DuckDBPyConnection) -> None:
         """After an internal error of its own, DuckDB answers nothing any more: what one statement met would fail those
-        of all others, and be counted against them."""
+        of all others, and be counted against them. Where there is none to be had, the next one that fails tries again.
+        """
         with self._renewing:
             if self._connection is broken:
-                self._connection = self._new_instance()
+                try:
+                    self._connection, self._schema = self._new_instance()
+                except Exception:
+                    log.error("the engine could not be opened again", exc_info=True)
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
         return guarded(lambda: self._run(sql, holes, lambda result: exact_cells(result, key_columns)))
@@ -161,19 +170,29 @@ class DuckDBEngine:
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InternalError("the engine was given something else than one SELECT")
         instance = self._connection
+        try:
+            return self._run_on(instance, statements[0], holes, read)
+        except (duckdb.InternalException, duckdb.FatalException):
+            self._renew(instance)  # its cursor is closed: nobody waits for it
+            raise
+
+    def _run_on(
+        self,
+        instance: duckdb.DuckDBPyConnection,
+        statement: duckdb.Statement,
+        holes: Mapping[str, object],
+        read: Callable[[duckdb.DuckDBPyConnection], T],
+    ) -> T:
         cursor = self._cursor(instance)
         self._running.add(cursor)
         try:
             with _stopped_after(self._seconds, cursor) as late:
                 try:
-                    return read(cursor.execute(statements[0], dict(holes) if holes else None))
+                    return read(cursor.execute(statement, dict(holes) if holes else None))
                 except (duckdb.InterruptException, RuntimeError) as error:
                     # DuckDB's two words for it: of `interrupt`, and of Ctrl-C where the main thread runs the query.
                     if not isinstance(error, duckdb.InterruptException) and str(error) != "Query interrupted":
                         raise
-        except (duckdb.InternalException, duckdb.FatalException):
-            self._renew(instance)
-            raise
         finally:
             cursor.close()
             self._running.discard(cursor)

@@ -122,13 +122,18 @@ class Interaction:
     # --- before anything is charged ----------------------------------------------------------------------------------
 
     def forecast(
-        self, queries: Queries, questions: int, confidence: float, statement: Statement | None = None
+        self,
+        queries: Queries,
+        questions: int,
+        confidence: float,
+        statement: Statement | None = None,
+        least: Fraction | None = None,
     ) -> Forecast:
         """Free."""
         if questions < 1 or not 0 < confidence < 1:
             raise InvalidParameter("questions must be at least 1, and confidence between 0 and 1")
         terms, miss = self.terms, 1 - confidence
-        spec = self._spec_for(queries, statement)
+        spec = self._spec_for(queries, statement, least)
         if spec is None:
             return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
         loss, paid = spec.loss, self._claim is not None
@@ -205,6 +210,8 @@ class Interaction:
         found = self._left_behind(queries)
         if found is not None and found[0] == asked:
             return found[1]
+        if found is not None:  # who asks for it after this question is told, too
+            self._last = *found, Ticket(canceled=True)
         if self._last is not None and self._last[0] == asked and self._last[2].canceled:
             return self._last[1]
         return None

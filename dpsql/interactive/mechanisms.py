@@ -31,7 +31,7 @@ def watch_threshold(
 ) -> Interaction:
     """Which of many questions lie above a threshold. Nothing is charged until the first one is asked."""
     epsilon = queries.settings.statement.epsilon if epsilon is None else epsilon
-    _require_positive(epsilon=epsilon, sensitivity=sensitivity)
+    require_positive(epsilon=epsilon, sensitivity=sensitivity)
     times = _count("answers", answers)
 
     def spec(most: Fraction) -> SparseVector:
@@ -58,7 +58,7 @@ def watch_holdout(
             "a holdout has sigma or epsilon, one of the two",
             hint="With sigma the loss is 2 * budget * sensitivity / (sigma * n); with epsilon, sigma follows from it.",
         )
-    _require_positive(threshold=threshold, sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
+    require_positive(threshold=threshold, sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
     overfits, rows = _count("budget", budget), _count("n", n, 10**15)
 
     def spec(most: Fraction) -> SparseVector:
@@ -73,10 +73,10 @@ def watch_holdout(
     return Interaction(queries, terms)
 
 
-def _require_positive(**given: Fraction | None) -> None:
+def require_positive(**given: Fraction | None) -> None:
     for name, value in given.items():
         if value is not None and not 0 < value <= 10**18:
-            raise InvalidParameter(f"{name} must be above 0")
+            raise InvalidParameter(f"{name} must be above 0" if value <= 0 else f"{name} must be at most 1e18")
 
 
 def _count(name: str, value: Fraction, most: int = MOST_ANSWERS) -> int:

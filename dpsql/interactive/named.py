@@ -17,7 +17,7 @@ from dpsql.errors import Error, InvalidParameter, InvalidSyntax, LimitExceeded, 
 from dpsql.interactive.decimals import exact
 from dpsql.interactive.forecast import Forecast, Reply
 from dpsql.interactive.interaction import Interaction
-from dpsql.interactive.mechanisms import watch_holdout, watch_threshold
+from dpsql.interactive.mechanisms import require_positive, watch_holdout, watch_threshold
 from dpsql.queries import Queries
 from dpsql.span import Span
 from dpsql.sql.asked_commands import (
@@ -41,6 +41,8 @@ QUESTIONS, CONFIDENCE = 100, 0.95
 """Of a forecast, where nothing else is said."""
 MOST_QUESTIONS = 10**12
 MEAN = "the training set's mean"
+MOST_MEAN = 10**30
+"""Far beyond any, and far within a double."""
 
 Columns = tuple[tuple[str, Type], ...]
 Ask = Callable[[str, Sequence[Parameter]], Answer]
@@ -131,7 +133,7 @@ class Mechanisms:
         bind(tokenize(sql), parameters)  # as many as there are placeholders
         mechanism.require_account(queries)
         mean = _mean(mechanism.terms.kind, command, sql, parameters, query, queries.buyer.ticket)
-        least = None if command.sensitivity is None else exact("sensitivity", command.sensitivity)
+        least = _least(command)
         begun = mechanism.receipt is not None
         with part_of(sql, question.offset):
             reply = mechanism.ask(queries, question.sql, question.own(parameters), mean, least)
@@ -165,7 +167,15 @@ class Mechanisms:
             return mechanism.forecast(queries, int(questions), float(confidence))
         with part_of(sql, question.offset):
             statement = (question.sql, tuple(literal(one) for one in question.own(parameters)))
-            return mechanism.forecast(queries, int(questions), float(confidence), statement)
+            return mechanism.forecast(queries, int(questions), float(confidence), statement, _least(command))
+
+
+def _least(command: AskCommand) -> Fraction | None:
+    if command.sensitivity is None:
+        return None
+    found = exact("sensitivity", command.sensitivity)
+    require_positive(sensitivity=found)
+    return found
 
 
 def _notices(reply: Reply) -> Iterator[str]:
@@ -216,7 +226,10 @@ def _mean(
     if against is None:
         raise InvalidSyntax("a holdout is asked AGAINST the mean of a training set", hint=AGAINST)
     with _at(against.span):
-        return exact(MEAN, _given(against, sql, parameters, query, ticket))
+        mean = exact(MEAN, _given(against, sql, parameters, query, ticket))
+        if abs(mean) > MOST_MEAN:
+            raise InvalidParameter(f"{MEAN} is too large")
+        return mean
 
 
 def _given(

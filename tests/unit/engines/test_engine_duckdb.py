@@ -351,6 +351,25 @@ def test_after_an_internal_error_others_are_answered_by_another_instance(engine,
     assert engine._connection is after
 
 
+def test_where_no_other_instance_is_to_be_had_the_next_failure_tries_again(engine, folder, caplog):
+    """It waited for itself, for ever, and nobody was told of a failure."""
+
+    def fail(result):
+        raise duckdb.FatalException("INTERNAL Error")
+
+    file, away = folder / "clinic.duckdb", folder / "away.duckdb"
+    file.rename(away)
+    before = engine._connection
+    with pytest.raises(duckdb.FatalException):
+        engine._run("SELECT 1", {}, fail)
+    assert engine._connection is before and "could not be opened again" in caplog.text
+    away.rename(file)
+    with pytest.raises(duckdb.FatalException):
+        engine._run("SELECT 1", {}, fail)
+    assert engine._connection is not before
+    assert engine.public("SELECT COUNT(*) FROM visits", {}) == [(2,)]
+
+
 TESTS = [(11, "5877642-06-25 (BC)"), (75, "a"), (0, "own5"), (128, "own5"), (32, "éé"), (96, "xxxxxxxx"),
          (64, "own10"), (160, "2020-01-01"), (96, "2020-01-01"), (160, "a\\b%_"), (128, "a\\b%_"), (76, "a\\b%_"),
          (108, "290309-12-22 (BC) 00:00:00"), (108, "a\\b%_"), (12, "a\\b%_")]  # fmt: skip

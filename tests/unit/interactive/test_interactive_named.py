@@ -204,6 +204,18 @@ def test_types_of_what_a_holdout_is_given(session: Session) -> None:
 # --- what is declared ------------------------------------------------------------------------------------------------
 
 
+def test_numbers_that_no_answer_could_tell_are_refused_before_the_charge(session: Session) -> None:
+    """They were charged and judged, and then no double held what was to be told."""
+    session.execute("DECLARE h HOLDOUT WITH (n = 1, threshold = 1, epsilon = 1)")
+    for sql in (f"ASK (SENSITIVITY '1e310') h {VIP} AGAINST 2", f"ASK h {VIP} AGAINST 2e308",
+                f"EXPLAIN ASK (SENSITIVITY '1e310') h {VIP}"):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=r"at most 1e18|too large"):
+            session.execute(sql)
+    assert charges(session) == 0
+    wide, own = (session.execute(f"EXPLAIN ASK {wish}h {VIP}").rows for wish in ("(SENSITIVITY 5000) ", ""))
+    assert "5000" in str(wide) and "5000" not in str(own)
+
+
 @pytest.mark.parametrize(
     ("sql", "match"),
     [
@@ -345,6 +357,19 @@ def test_what_was_left_is_told_with_the_next_answer(house: House) -> None:
     assert answer.rows == [(False, 2)]
     assert answer.notices == ("the question that was left before was answered: above",)
     assert session.execute("SHOW THRESHOLDS").rows == [("busy", 2, 2, "epsilon 1.5", None)]
+
+
+def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(house: House) -> None:
+    session = house.session
+    session.execute("DECLARE busy THRESHOLD 100 WITH (epsilon = 1, answers = 1)")
+    thread, _ = in_thread(lambda: session.execute(f"ASK busy {COUNT}"))
+    until(lambda: house.engine.began)
+    session.cancel()
+    thread.join(PATIENCE)
+    house.engine.gate.set()
+    with pytest.raises(BudgetExceeded):
+        session.execute(f"ASK busy {COUNT} WHERE age < 0")
+    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 0)] and house.engine.began == 1
 
 
 def test_an_answer_whose_delivery_was_canceled_is_given_again(session: Session) -> None:
