@@ -99,7 +99,7 @@ def test_posterior_draws_fit(temper: F) -> None:
 
     power = float(temper)
     assert fits(places, density(power, 2, 3)) > ALPHA
-    assert fits(places, density(power * 1.05, 2, 3)) < ALPHA  # a wrong power
+    assert fits(places, density(power * 1.15, 2, 3)) < ALPHA  # a wrong power
     assert fits(places, density(power, 2 * power, 3 * power)) < ALPHA if power < 1 else True  # a tempered prior
     scores = posterior_penalties(drawing, weights[:1])[0] / float(drawing.scale)
     assert np.allclose(density(power, 2, 3), exponential((-scores).tolist(), 1.0), atol=1e-6)
