@@ -301,7 +301,7 @@ MUTANTS = (
            '            self.mechanisms.close_all()\n            return "CLOSE CURSOR ALL"',
            '            return "CLOSE CURSOR ALL"', (*NAMED, "closing_ends")),
     mutant("mechanisms: a question that was left is judged again", "interactive/interaction.py",
-           "if found is not None and found[0] == asked:", "if False:", (*NAMED, "left_is_judged_once")),
+           "self._last = *found, Ticket(canceled=True)", "pass", (*NAMED, "left_is_judged_once")),
     mutant("mechanisms: an answer that nobody got is judged again", "interactive/interaction.py",
            "self._last[0] == asked and self._last[2].canceled:", "False:", (*NAMED, "delivery_was_canceled")),
     mutant("mechanisms: a question is the same whatever it is held against", "interactive/interaction.py",

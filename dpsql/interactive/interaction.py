@@ -208,9 +208,7 @@ class Interaction:
     def _again(self, queries: Queries, asked: _Asked) -> Told | None:
         """What the question was answered, if it was asked before and who asked left before she was told."""
         found = self._left_behind(queries)
-        if found is not None and found[0] == asked:
-            return found[1]
-        if found is not None:  # who asks for it after this question is told, too
+        if found is not None:
             self._last = *found, Ticket(canceled=True)
         if self._last is not None and self._last[0] == asked and self._last[2].canceled:
             return self._last[1]
