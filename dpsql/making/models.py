@@ -200,7 +200,9 @@ class _Designing:
         strength = self.options.strength or Fraction(1, 100)
         if method == OBJECTIVE:
             if gaussian:
-                return objective_under_rho(design, ranges, mass, strength, self.options.rows, share.rho)
+                # It is pure, and with a large delta its epsilon could be more than was asked for.
+                rho = min(share.rho, share.epsilon**2 / 2)
+                return objective_under_rho(design, ranges, mass, strength, self.options.rows, rho)
             return objective_under_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
         if gaussian:
             return output_under_rho(design, ranges, mass, strength, self.options.rows, share.rho)

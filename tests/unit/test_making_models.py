@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -152,6 +153,14 @@ def test_explain_tells_what_it_would_cost_and_is_free(ann: Session) -> None:
 
 
 # --- predictions -----------------------------------------------------------------------------------------------------
+
+
+def test_a_large_delta_buys_no_more_epsilon_than_was_asked_for(ann: Session) -> None:
+    """Objective perturbation is pure: the rho of (0.001, 0.001) would be an epsilon of 0.0025."""
+    told = ann.explain("CREATE MODEL tiny AS LOGISTIC REGRESSION ON back USING age FROM patients "
+                       "WITH (method = 'objective', epsilon = 0.001, delta = 0.001, n = 1000)")  # fmt: skip
+    (release,) = told.releases
+    assert release.epsilon is not None and Fraction(9, 10000) < release.epsilon <= Fraction(1, 1000)
 
 
 def test_predictions_on_public_rows_are_those_of_the_model(ann: Session) -> None:
