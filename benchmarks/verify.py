@@ -19,10 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+from tests.mutants import CLAIM, FAR, MUTANTS, Mutant
 
-from mutants import CLAIM, FAR, MUTANTS, Mutant  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 TARGET = 40.0
 MOST = 60

@@ -1,6 +1,5 @@
 """Schemas of the golden files as they are resolved against an engine, without any data; and a PostgreSQL server."""
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -8,15 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # `from support.shop import open_shop`
-
-from support.ledgers import Shelf
-from support.postgres import Server, running
-from support.slow import SLOW
-
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
+from tests.support.ledgers import Shelf
+from tests.support.postgres import Server, running
+from tests.support.slow import SLOW
 
 settings.register_profile("house", deadline=None)  # how long an example takes is the machine's business
 settings.load_profile("house")

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-from support.slow import SLOW
+
+from tests.support.slow import SLOW
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpsql"

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.served import make_certificate
 
 from dpsql.cli.arguments import build_parser, commands_of
 from dpsql.cli.options import Parser
 from dpsql.repl.commands import COMMANDS as BACKSLASH
+from tests.support.served import make_certificate
 
 ROOT = Path(__file__).parents[1]
 CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

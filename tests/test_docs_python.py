@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.needed import package
 
 import dpsql
+from tests.support.needed import package
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")

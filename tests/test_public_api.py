@@ -8,10 +8,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.needed import package
 
 import dpsql
 import dpsql.errors
+from tests.support.needed import package
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = {

@@ -1,16 +1,12 @@
-"""Makes tests/support importable, and opens the neighbors that most attacks ask, once for each file."""
+"""Opens the neighboring databases that most attacks query, once for each file."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from support.victim import Neighbors, neighbors
+from tests.support.victim import Neighbors, neighbors
 
 
 @pytest.fixture(scope="module")

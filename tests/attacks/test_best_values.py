@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from fractions import Fraction as F
 
 import pytest
-from support.checking import agree
-from support.shop import open_shop
 
 from dpsql.errors import InvalidParameter, Unsupported
 from dpsql.ledger.checker import recompute
@@ -18,6 +16,8 @@ from dpsql.verify.draws import Draws
 from dpsql.verify.neighbors import random_pair
 from dpsql.verify.trial import open_bench, random_asked
 from dpsql.verify.worlds import random_schema, world_of
+from tests.support.checking import agree
+from tests.support.shop import open_shop
 
 STATEMENTS = [
     "SELECT PRIVATE_ARGMAX(kind, COUNT(*)) FROM orders",

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import kill_at
-from support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
-from support.ledgers import Shelf, bodies, in_schema
 
 from dpsql.session import Session
+from tests.support import kill_at
+from tests.support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
+from tests.support.ledgers import Shelf, bodies, in_schema
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 STAGED = "SELECT COUNT(*) FROM visits WHERE n > (SELECT AVG(n) FROM visits)"
-TESTS = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def new(folder: Path, name: str = "h", **named: Any) -> Session:
@@ -47,9 +47,9 @@ def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
 ) -> None:
     with closing_session(build(tmp_path, "h", in_schema(schema_text("h"), shelf.url()), DATA)) as session:
         price = sum(one.loss.rho for one in session.compiled(sql, ()).steps)
-    command = [sys.executable, "-m", "support.kill_at", str(tmp_path / "h.yaml"), step, sql, str(skip)]
-    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"})  # fmt: skip
+    command = [sys.executable, "-m", "tests.support.kill_at", str(tmp_path / "h.yaml"), step, sql, str(skip)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.returncode == -9, done.stderr
     stored = bodies(shelf.url())
     with closing_session(reopen(tmp_path / "h.yaml")) as session:
@@ -165,7 +165,7 @@ def test_threads_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
 DRAIN = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from support.attacking import outcome, reopen
+from tests.support.attacking import outcome, reopen
 from pathlib import Path
 session = reopen(Path(sys.argv[2]))
 print(sum(outcome(session, f"SELECT COUNT(*) FROM visits WHERE n <> {sys.argv[3]}{i}") == "answered" for i in range(8)))
@@ -174,8 +174,8 @@ print(sum(outcome(session, f"SELECT COUNT(*) FROM visits WHERE n <> {sys.argv[3]
 
 def test_processes_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
     session = new(tmp_path, epsilon="3", delta="1e-5")
-    runs = [subprocess.Popen([sys.executable, "-c", DRAIN, str(TESTS), str(tmp_path / "h.yaml"), str(n)],
-                             stdout=subprocess.PIPE, text=True, cwd=TESTS.parent) for n in (1, 2)]  # fmt: skip
+    runs = [subprocess.Popen([sys.executable, "-c", DRAIN, str(ROOT), str(tmp_path / "h.yaml"), str(n)],
+                             stdout=subprocess.PIPE, text=True, cwd=ROOT) for n in (1, 2)]  # fmt: skip
     answered = sum(int(run.communicate(timeout=60)[0]) for run in runs)
     balance = session.budget()
     assert balance.spent_rho <= balance.limit_rho

@@ -7,7 +7,8 @@ what a filter will drop, or its statistics), or all rows are read.
 from __future__ import annotations
 
 import pytest
-from support.victim import Neighbors, assert_alike, assert_answered, assert_refused, outcome
+
+from tests.support.victim import Neighbors, assert_alike, assert_answered, assert_refused, outcome
 
 AIMS = ("pid = 7 AND {}", "pid <> 7 AND {}", "{}")
 

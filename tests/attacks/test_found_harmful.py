@@ -7,9 +7,9 @@ from contextlib import suppress
 from decimal import Decimal
 
 import pytest
-from support.victim import Neighbors, assert_answered, assert_refused
 
 from dpsql.errors import Error
+from tests.support.victim import Neighbors, assert_answered, assert_refused
 
 MOST_SECONDS = 1.0
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import DATA, SCHEMA, Silence
 
 from dpsql import dataset as datasets
 from dpsql.dataset import open_dataset
@@ -26,6 +25,7 @@ from dpsql.privacy.records import write_record
 from dpsql.privacy.selection import choose_under_rho
 from dpsql.runs import Runs
 from dpsql.session import Session
+from tests.support.shop import DATA, SCHEMA, Silence
 
 BOTH = """
 analysts:

@@ -1,12 +1,12 @@
 """What a client could hope to get for nothing, or to learn, from the order and the kinds of its messages."""
 
 import pytest
-from support.shop import open_shop
-from support.talking import say
 
 from dpsql.pgwire import client
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.messages import Bind, Close, Describe, Execute, Parse, Query, Sync
+from tests.support.shop import open_shop
+from tests.support.talking import say
 
 ASKED = "SELECT kind, count(*) AS n FROM orders WHERE qty > $1 GROUP BY kind ORDER BY kind"
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from support.attacking import TABLES, Pair, build_pair
 
 from dpsql.errors import NotPrivate
 from dpsql.session import Session
+from tests.support.attacking import TABLES, Pair, build_pair
 
 DUMMIES = "preview: dummy\n" + TABLES + """
 views:

@@ -15,9 +15,6 @@ from random import Random
 
 import duckdb
 import pytest
-from support.expressions import POOLS, bound, computed, load, parts
-from support.function_calls import EXPRESSIONS, composed
-from support.victim import Neighbors, assert_alike
 
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import _PINNED, literal
@@ -26,6 +23,9 @@ from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import Call, Expr
 from dpsql.session import Session
 from dpsql.sql.render_expr import render_expr
+from tests.support.expressions import POOLS, bound, computed, load, parts
+from tests.support.function_calls import EXPRESSIONS, composed
+from tests.support.victim import Neighbors, assert_alike
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "600"))
 TOGETHER = 40

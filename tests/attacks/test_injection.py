@@ -17,7 +17,11 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from support.attacking import (
+
+import dpsql
+from dpsql.errors import Error, ProgrammingError, SchemaError
+from dpsql.session import Session
+from tests.support.attacking import (
     DATA,
     Pair,
     build,
@@ -28,11 +32,7 @@ from support.attacking import (
     schema_text,
     told_apart,
 )
-from support.shop import Silence
-
-import dpsql
-from dpsql.errors import Error, ProgrammingError, SchemaError
-from dpsql.session import Session
+from tests.support.shop import Silence
 
 EVIL = [
     "' OR '1'='1", "'; DROP TABLE visits; --", "w1' UNION SELECT city FROM people --", "\\' OR 1=1 --", "''", '"',

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, reopen, replace_data, schema_text, spent
-from support.needed import no_root
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
@@ -17,6 +15,19 @@ from dpsql.ledger.books import Books
 from dpsql.owner.books import grant
 from dpsql.payers import dataset_account
 from dpsql.session import Session
+from tests.support.attacking import (
+    DATA,
+    TABLES,
+    VICTIM,
+    build,
+    for_free,
+    outcome,
+    reopen,
+    replace_data,
+    schema_text,
+    spent,
+)
+from tests.support.needed import no_root
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import (
@@ -24,6 +23,7 @@ from dpsql.errors import (
 )
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.session import Session
+from tests.support.shop import Silence
 
 SCHEMA = """\
 dpsql: 1

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, schema_text
-from support.shop import Silence
 
 from dpsql.errors import Error, SchemaError
+from tests.support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, schema_text
+from tests.support.shop import Silence
 
 
 def quoted(text: str) -> str:

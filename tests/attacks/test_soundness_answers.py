@@ -12,7 +12,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.attacking import (
+
+from dpsql.errors import BudgetExceeded, QueryCanceled
+from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
+from dpsql.ledger.books import Books
+from dpsql.ledger.open import open_ledger
+from dpsql.owner.books import register_changed
+from dpsql.payers import dataset_account
+from dpsql.privacy.loss import Loss
+from dpsql.session import Session
+from tests.support.attacking import (
     DATA,
     TABLES,
     VICTIM,
@@ -27,16 +36,7 @@ from support.attacking import (
     schema_text,
     spent,
 )
-from support.shop import Silence
-
-from dpsql.errors import BudgetExceeded, QueryCanceled
-from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
-from dpsql.ledger.books import Books
-from dpsql.ledger.open import open_ledger
-from dpsql.owner.books import register_changed
-from dpsql.payers import dataset_account
-from dpsql.privacy.loss import Loss
-from dpsql.session import Session
+from tests.support.shop import Silence
 
 ANALYSTS = """
 analysts:

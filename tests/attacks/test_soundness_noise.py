@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support.attacking import DATA, ROWS, TABLES, VICTIM, Pair, build, build_pair, exact, schema_text, told_apart
-from support.shop import Silence
 
 from dpsql.privacy.sampling import ExactSampler, Integers, likeliest
 from dpsql.privacy.selection import WEIGHT_ONE, GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
 from dpsql.session import Session
 from dpsql.verify.claims import undercharged
+from tests.support.attacking import DATA, ROWS, TABLES, VICTIM, Pair, build, build_pair, exact, schema_text, told_apart
+from tests.support.shop import Silence
 
 HEAVY = """
 INSERT INTO visits SELECT 100 + i % 60, 'w' || i % 4, ['a', 'b', 'c'][1 + i % 3], (i * 37) % 101, i % 7 - 3.3,

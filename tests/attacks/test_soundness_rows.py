@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.attacking import (
+
+from dpsql.dataset import open_dataset
+from dpsql.errors import OperationalError, SchemaError, StaleData
+from dpsql.owner.books import register_changed
+from dpsql.session import Session
+from tests.support.attacking import (
     DATA,
     VICTIM,
     Pair,
@@ -21,11 +26,6 @@ from support.attacking import (
     schema_text,
     told_apart,
 )
-
-from dpsql.dataset import open_dataset
-from dpsql.errors import OperationalError, SchemaError, StaleData
-from dpsql.owner.books import register_changed
-from dpsql.session import Session
 
 
 @pytest.fixture(scope="module")

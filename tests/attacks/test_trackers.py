@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support.attacking import (
+
+from dpsql.errors import BudgetExceeded
+from dpsql.privacy.sampling import Integers, likeliest
+from dpsql.session import Session
+from tests.support.attacking import (
     DATA,
     VICTIM,
     Pair,
@@ -24,10 +28,6 @@ from support.attacking import (
     spent,
     told_apart,
 )
-
-from dpsql.errors import BudgetExceeded
-from dpsql.privacy.sampling import Integers, likeliest
-from dpsql.session import Session
 
 
 class Counting:

@@ -8,15 +8,15 @@ from fractions import Fraction
 
 import duckdb
 import pytest
-from support.victim import (
+
+from dpsql.errors import EngineFailed, Error
+from tests.support.victim import (
     ROWS,
     Neighbors,
     assert_answered,
     assert_refused,
     exact,
 )
-
-from dpsql.errors import EngineFailed, Error
 
 # --- 1, 2: sensitivity and clipping ----------------------------------------------------------------------------------
 

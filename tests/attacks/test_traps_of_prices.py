@@ -7,7 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.victim import (
+
+import dpsql
+from dpsql.errors import Error, SchemaError
+from dpsql.privacy.loss import total
+from dpsql.schema.load import load_schema
+from tests.support.victim import (
     CROWD,
     GROUPS,
     ROWS,
@@ -18,11 +23,6 @@ from support.victim import (
     exact,
     open_side,
 )
-
-import dpsql
-from dpsql.errors import Error, SchemaError
-from dpsql.privacy.loss import total
-from dpsql.schema.load import load_schema
 
 # --- 11: epsilon and delta -------------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.attacking import DATA, build, outcome, schema_text
-from support.wide import LARGE, MEGABYTES, SECONDS
 
 from dpsql.errors import LimitExceeded
+from tests.support.attacking import DATA, build, outcome, schema_text
+from tests.support.wide import LARGE, MEGABYTES, SECONDS
 
-TESTS = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def listed(template: str, count: int, between: str = ", ") -> str:
@@ -114,9 +114,9 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     """All in one child process: a crash would end it, and the rest of the list would be missing."""
     folder = tmp_path_factory.mktemp("wide")
     (folder / "statements.json").write_text(json.dumps(STATEMENTS))
-    environment = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"}
-    done = subprocess.run([sys.executable, "-m", "support.wide", str(folder)], cwd=TESTS, env=environment, text=True,
-                          capture_output=True, timeout=900, check=False)  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-m", "tests.support.wide", str(folder)], cwd=ROOT, env=environment,
+                          text=True, capture_output=True, timeout=900, check=False)  # fmt: skip
     found: dict[str, dict[str, Any]] = {}
     for line in done.stdout.splitlines():
         found |= json.loads(line)
@@ -210,7 +210,7 @@ GROW = """
 import resource, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from support.attacking import DATA, build, outcome, schema_text
+from tests.support.attacking import DATA, build, outcome, schema_text
 session = build(Path(sys.argv[2]), "h", schema_text("h"), DATA)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
@@ -223,6 +223,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 def test_describing_a_statement_does_not_make_its_texts(tmp_path: Path) -> None:
     """`repeat` in `repeat`: EXPLAIN took 29 s and 5.7 GB, which neither timer nor memory limit of DuckDB sees."""
-    done = subprocess.run([sys.executable, "-c", GROW, str(TESTS), str(tmp_path)], cwd=TESTS.parent, text=True,
+    done = subprocess.run([sys.executable, "-c", GROW, str(ROOT), str(tmp_path)], cwd=ROOT, text=True,
                           capture_output=True, timeout=600, check=True)  # fmt: skip
     assert int(done.stdout) < MEGABYTES

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from support.needed import program
 
 from dpsql.cli.words import SETTINGS
 from dpsql.settings import NAMES
+from tests.support.needed import program
 
 ROOT = Path(__file__).parents[2]
 

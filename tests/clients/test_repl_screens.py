@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.terminal import Terminal
 
 from dpsql.cli.hospital import make_hospital
+from tests.support.terminal import Terminal
 
 SCREENS = Path(__file__).parent / "screens"
 ROOT = Path(__file__).parents[2]

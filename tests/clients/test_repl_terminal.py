@@ -18,7 +18,7 @@ from dpsql.cli.hospital import make_hospital
 if os.name != "posix":
     pytest.skip("there are no pseudo-terminals elsewhere", allow_module_level=True)
 
-from support.terminal import Terminal
+from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
 UNDER_WAY = r"[█░]{24} asking, \d+ s"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from corpus.ground import Ground
-from corpus.judge import REFUSED, REWORDED, RIGHT, VERDICTS, WRONG, WRONGLY_REFUSED, Verdict, judge
-from corpus.reader import Case, all_cases
+from tests.corpus.ground import Ground
+from tests.corpus.judge import REFUSED, REWORDED, RIGHT, VERDICTS, WRONG, WRONGLY_REFUSED, Verdict, judge
+from tests.corpus.reader import Case, all_cases
 
 BESIDES = {"traps", "mistakes", "around"}
 """Categories that are no analysis: they do not count for the share that is answered."""

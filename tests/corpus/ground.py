@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 
 import duckdb
-from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.session import Answer, Session
+from tests.support.shop import Silence
 
 HERE = Path(__file__).parent
 DIALECT = """

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from corpus.compare import difference, tolerance, unlike
-from corpus.ground import EngineLog, Ground
-from corpus.reader import Case
-
 from dpsql.errors import EngineFailed, Error, InternalError, OperationalError
+from tests.corpus.compare import difference, tolerance, unlike
+from tests.corpus.ground import EngineLog, Ground
+from tests.corpus.reader import Case
 
 RIGHT = "right"
 REFUSED = "refused as expected"

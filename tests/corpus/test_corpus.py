@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus.compare import difference, tolerance, unlike
-from corpus.ground import Ground
-from corpus.judge import judge, refusal
-from corpus.reader import Case, all_cases, files, read, write
 
 from dpsql.errors import Error
+from tests.corpus.compare import difference, tolerance, unlike
+from tests.corpus.ground import Ground
+from tests.corpus.judge import judge, refusal
+from tests.corpus.reader import Case, all_cases, files, read, write
 
 Grounds = Callable[[Case], Ground]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from corpus.ground import HERE, script
-from corpus.reader import Case, all_cases
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import Error, NotPrivate
 from dpsql.schema.made_up import MOST
 from dpsql.session import Session
 from dpsql.sql.parse import parse
+from tests.corpus.ground import HERE, script
+from tests.corpus.reader import Case, all_cases
 
 ROWS = "this would return single private rows"
 PREVIEWS = [case for case in all_cases() if ROWS in (case.section("error") or "") and case.schema == "hospital"]

@@ -5,7 +5,6 @@ from fractions import Fraction
 from functools import cache
 
 import duckdb
-from golden_file import Case
 
 from dpsql import settings
 from dpsql.compile import Compiled, ReleaseStep, compile_query
@@ -21,6 +20,7 @@ from dpsql.sql.commands import ResetCommand, SetCommand, read_command
 from dpsql.sql.literals import type_name
 from dpsql.sql.parse import parse
 from dpsql.sql.split import split
+from tests.golden.golden_file import Case
 
 NOW = dt.datetime(2024, 3, 1, 12, 30, tzinfo=dt.UTC)
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden_file import Case, files, may_write, read, write
-from golden_sections import Shown
 
 from dpsql.schema.model import Resolved
+from tests.golden.golden_file import Case, files, may_write, read, write
+from tests.golden.golden_sections import Shown
 
 FOLDER = Path(__file__).parent
 FILES = files(FOLDER)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import open_shop
 
 from dpsql.compile import Compiled, compile_query
 from dpsql.session import Session
 from dpsql.settings import change
+from tests.support.shop import open_shop
 
 Shop = tuple[Session, duckdb.DuckDBPyConnection]
 

@@ -13,8 +13,6 @@ from random import Random
 
 import duckdb
 import pytest
-from support import engine, expressions
-from support.relations import POOLS, PUBLIC_ROWS, STORED, Builder, random_rows
 
 from dpsql.analysis import canon
 from dpsql.analysis.canon import canonical, canonical_condition
@@ -45,6 +43,8 @@ from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.push_conditions import push_conditions
 from dpsql.sql.render_rows import render_rows
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
+from tests.support import engine, expressions
+from tests.support.relations import POOLS, PUBLIC_ROWS, STORED, Builder, random_rows
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "150"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))

@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support.derived import ASKED, STORED, Ground, Pair, Pairs, derived, engine_for_worlds, ground, unlike
 
 from dpsql import calibrate
 from dpsql.derive import derive, forms, regroup
 from dpsql.engines.scratch import ScratchEngine
 from dpsql.verify.draws import Draws
+from tests.support.derived import ASKED, STORED, Ground, Pair, Pairs, derived, engine_for_worlds, ground, unlike
 
 WORLDS = int(os.environ.get("DPSQL_WORLDS", "40"))
 SOURCES, PAIRS = 4, 5

@@ -17,8 +17,6 @@ import duckdb
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support import engine
-from support.fitting import fits
 
 from dpsql.analysis.domains import node_domains
 from dpsql.analysis.values import domain_of
@@ -41,6 +39,8 @@ from dpsql.verify.draws import Draws
 from dpsql.verify.expressions import Name, Writer, names_of
 from dpsql.verify.neighbors import one_unit
 from dpsql.verify.worlds import PLENTY, Laid, World, random_schema, world_of
+from tests.support import engine
+from tests.support.fitting import fits
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32)

@@ -10,11 +10,11 @@ from random import Random
 
 import duckdb
 import pytest
-from support.shop import open_shop
-from support.statements import SAME
 
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.session import Session
+from tests.support.shop import open_shop
+from tests.support.statements import SAME
 
 MUTANTS = 1500
 EXECUTED = 60

@@ -16,8 +16,6 @@ from random import Random
 
 import duckdb
 import pytest
-from support.expressions import POOLS, bound, claimed, computed, load, parts, stored
-from support.function_calls import EXPRESSIONS
 
 from dpsql.analysis.image import image
 from dpsql.errors import Error
@@ -27,6 +25,8 @@ from dpsql.plan.expr import Call, Expr
 from dpsql.plan.walk import columns_of
 from dpsql.schema.domain import Domain, to_number
 from dpsql.types import BIGINT, TEXT
+from tests.support.expressions import POOLS, bound, claimed, computed, load, parts, stored
+from tests.support.function_calls import EXPRESSIONS
 
 TOGETHER = 60
 """Expressions in one query: the engine's planning takes longer than its work."""

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from corpus.compare import Tolerance, same
-from corpus.grammar.statements import Statement, broken, generate
-from corpus.ground import Ground
 
 from dpsql.errors import DataError, Error, InternalError, OperationalError
+from tests.corpus.compare import Tolerance, same
+from tests.corpus.grammar.statements import Statement, broken, generate
+from tests.corpus.ground import Ground
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
 SEED = int(os.environ.get("DPSQL_SEED", "1"))

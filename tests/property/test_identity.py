@@ -15,10 +15,10 @@ from random import Random
 
 import duckdb
 import pytest
-from support.shop import open_shop
-from support.statements import OTHERWISE, SAME
 
 from dpsql.session import Session
+from tests.support.shop import open_shop
+from tests.support.statements import OTHERWISE, SAME
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.ledgers import charges
-from support.postgres import Server
 
 from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
 from dpsql.ledger.books import Books
 from dpsql.ledger.database import Database, Row, Transaction
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
+from tests.support.ledgers import charges
+from tests.support.postgres import Server
 
 BINDING = Binding("row", "add_remove", 1)
 DATASET = Account("dataset", Fraction(8), Fraction(0))

@@ -15,7 +15,6 @@ from fractions import Fraction
 from multiprocessing.synchronize import Barrier
 
 import pytest
-from support.ledgers import Shelf
 
 from dpsql.errors import BudgetExceeded
 from dpsql.ledger.base import Account, Asked, Binding, Statement
@@ -24,6 +23,7 @@ from dpsql.ledger.database import Transaction
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.filters import limits
 from dpsql.privacy.loss import UNIT, Loss
+from tests.support.ledgers import Shelf
 
 BINDING = Binding("row", "add_remove", 1)
 PROCESSES = 4

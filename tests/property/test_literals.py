@@ -14,8 +14,6 @@ import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import engine
-from support.shop import open_shop
 
 from dpsql.errors import ProgrammingError
 from dpsql.plan.expr import Compare, Literal
@@ -27,6 +25,8 @@ from dpsql.sql.parameters import Parameter
 from dpsql.sql.parse import parse
 from dpsql.sql.split import split
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Type, decimal
+from tests.support import engine
+from tests.support.shop import open_shop
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True)
 NASTY = ("", "'", "''", "\\", "\\'", "a\nb", "\t", "\r\n", "--", "/* */", ";", "%", "_", "$1", "?", "é", "\U0001f600",

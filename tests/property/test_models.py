@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from support.models import AXES, DESIGN, LINEAR_AXES, Silent, Unit, Wrong, crowd, tally, unit
 
 from dpsql.privacy.design import Design, Scale
 from dpsql.privacy.mechanisms import Sensitivity
@@ -28,6 +27,7 @@ from dpsql.privacy.objective import (
 )
 from dpsql.privacy.regression import minimiser_move, output_under_epsilon, problem
 from dpsql.privacy.tally import Axes, Tally, UnitMass
+from tests.support.models import AXES, DESIGN, LINEAR_AXES, Silent, Unit, Wrong, crowd, tally, unit
 
 MASSES = [
     UnitMass(1, 1, True, 1, False),

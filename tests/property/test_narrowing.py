@@ -7,13 +7,13 @@ from random import Random
 
 import duckdb
 import pytest
-from support.expressions import ENVIRONMENT, bound, computed, load, stored
-from support.fitting import fits
 
 from dpsql.analysis.narrow import narrow
 from dpsql.functions.calendar import TRUNCATIONS
 from dpsql.plan.expr import Expr
 from dpsql.plan.walk import columns_of
+from tests.support.expressions import ENVIRONMENT, bound, computed, load, stored
+from tests.support.fitting import fits
 
 TIMES = ("e", "f", "p", "q", "o")
 AROUND = [

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.shop import open_shop
 
 from dpsql.engines.base import Engine
 from dpsql.errors import BudgetExceeded, EngineFailed, OperationalError
@@ -20,6 +19,7 @@ from dpsql.ledger.base import Account, Admit, Asked, Claim, Ledger, Statement
 from dpsql.privacy.release import from_bytes, to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 SQL = "SELECT kind, COUNT(*), SUM(amount) FROM orders GROUP BY kind"
 TWO = "SELECT (SELECT COUNT(*) FROM orders WHERE qty > {n}), (SELECT SUM(qty) FROM orders WHERE qty > {n})"

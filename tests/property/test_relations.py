@@ -14,9 +14,6 @@ from random import Random
 
 import duckdb
 import pytest
-from support import engine
-from support.fitting import fits
-from support.relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
 
 from dpsql.analysis.domains import node_domains
 from dpsql.analysis.units import unit_facts
@@ -30,6 +27,9 @@ from dpsql.rewrite.exact_units import exact_units
 from dpsql.rewrite.make_total import make_total
 from dpsql.sql.render_rows import render_rows
 from dpsql.types import parse_type
+from tests.support import engine
+from tests.support.fitting import fits
+from tests.support.relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.tallies import Looked, Unit, looks_at, tally_of
 
 from dpsql.privacy.mechanisms import Laplace, scale_of
 from dpsql.privacy.synthesis import Method, Synthesis
 from dpsql.privacy.synthesis_shares import Wanted, under_epsilon, under_rho
 from dpsql.privacy.tally import Axes, Tally, UnitMass
+from tests.support.tallies import Looked, Unit, looks_at, tally_of
 
 SIZES = (2, 3, 4)
 NORMS = ((1, 1), (3, 1), (2 * 65536, 65536))

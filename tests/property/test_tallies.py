@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from support.studies import counts
 
 from dpsql.errors import Error
 from dpsql.privacy.release import perturb
@@ -26,6 +25,7 @@ from dpsql.verify.neighbors import Pair, far_pair, random_pair
 from dpsql.verify.sources import Sources
 from dpsql.verify.trial import Bench, open_bench
 from dpsql.verify.worlds import SHAPES, World, random_schema, world_of
+from tests.support.studies import counts
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "60"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))

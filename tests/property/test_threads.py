@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support import engine as plain
 
 from dpsql.compile import compile_query
 from dpsql.engines.duckdb import exact_cells
 from dpsql.verify.templates import TEMPLATES
+from tests.support import engine as plain
 
 ROWS = 400_000
 STATEMENTS = [

@@ -17,12 +17,12 @@ from functools import cache, partial
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support.enumerating import Prescribed, chance_from, chance_of, distribution
 
 from dpsql.exact import Exact
 from dpsql.privacy import threshold
 from dpsql.privacy.release import judge
 from dpsql.privacy.threshold import Question, SparseVector, Verdict, Watch, above_threshold, thresholdout_under
+from tests.support.enumerating import Prescribed, chance_from, chance_of, distribution
 
 Values = tuple[int, ...]
 Pattern = tuple[bool, ...]

@@ -13,7 +13,6 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 from scipy.stats import beta
-from support.models import Silent, tally
 
 from dpsql.privacy import regression
 from dpsql.privacy.design import Design, Scale
@@ -24,6 +23,7 @@ from dpsql.privacy.objective import ObjectivePerturbation, objective_under_epsil
 from dpsql.privacy.regression import OutputPerturbation, output_under_epsilon
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.tally import Axes, Tally, UnitMass
+from tests.support.models import Silent, tally
 
 pytestmark = pytest.mark.stat
 

@@ -11,10 +11,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm, spearmanr
-from support.needed import package
 
 from dpsql.privacy.accounting import epsilon_from
 from dpsql.privacy.sampling import ExactSampler
+from tests.support.needed import package
 
 pytestmark = pytest.mark.stat
 

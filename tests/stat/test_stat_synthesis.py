@@ -12,12 +12,12 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 from scipy.stats import beta
-from support.tallies import tally_of
 
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.synthesis import ROW, Method, Synthesis
 from dpsql.privacy.synthesis_shares import Wanted, under_epsilon
 from dpsql.privacy.tally import Axes, Tally, UnitMass
+from tests.support.tallies import tally_of
 
 pytestmark = pytest.mark.stat
 

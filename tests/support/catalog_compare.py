@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from support.catalog_reference import statements
 
 from dpsql.catalog.database import run
 from dpsql.catalog.identity import Identity
@@ -29,6 +28,7 @@ from dpsql.schema.load import load_schema
 from dpsql.schema.model import Column, Schema
 from dpsql.sql.catalog_query import read_catalog_query
 from dpsql.types import BIGINT, INTEGER
+from tests.support.catalog_reference import statements
 
 FOLDER = Path(__file__).parents[1] / "corpus" / "catalog"
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)

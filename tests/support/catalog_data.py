@@ -1,4 +1,4 @@
-"""Writes dpsql/catalog/data from a PostgreSQL 16: `PYTHONPATH=tests .venv/bin/python -m support.catalog_data`.
+"""Writes dpsql/catalog/data from a PostgreSQL 16: `.venv/bin/python -m tests.support.catalog_data`.
 
 What a server has before anything is created in it, as far as clients look at it: the columns of all relations of
 pg_catalog and information_schema, and the rows of those that list types, functions, access methods and the like.
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
-from support.postgres import running
 
 from dpsql.catalog.variables import VARIABLES
 from dpsql.sql.catalog_functions import FUNCTIONS, SESSION, TABLE_FUNCTIONS
 from dpsql.vocabulary import named_functions
+from tests.support.postgres import running
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "dpsql" / "catalog" / "data"

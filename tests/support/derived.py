@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from support.shop import Silence
-
 from dpsql.compile import Compiled, ReleaseStep, compile_query
 from dpsql.derive.derive import Derived, derive
 from dpsql.derive.shape import Kind, from_text, to_text
@@ -28,6 +26,7 @@ from dpsql.verify.neighbors import random_pair
 from dpsql.verify.sources import Sources
 from dpsql.verify.witness import fill
 from dpsql.verify.worlds import World, random_schema, world_of
+from tests.support.shop import Silence
 
 STORED, ASKED = "1000000", "2000"
 """Epsilons: the stored release is accurate enough for anything that is added up of it."""

@@ -1,14 +1,13 @@
-"""A call of every function over the columns of `support.expressions`, and others made from them at random."""
+"""A call of every function over the columns of `tests.support.expressions`, and others made from them at random."""
 
 from __future__ import annotations
 
 import re
 from random import Random
 
-from support.expressions import POOLS
-
 from dpsql.functions.calendar import EXTRACTIONS, TIMES_OF_DAY, TRUNCATIONS
 from dpsql.functions.formats import DIRECTIVES
+from tests.support.expressions import POOLS
 
 ONE_NUMBER = ("abs", "floor", "ceil", "round", "trunc", "sign", "sqrt", "cbrt", "exp", "ln", "log", "log10", "log2",
               "sin", "cos", "tan", "asin", "acos", "atan", "degrees", "radians", "-")  # fmt: skip

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from support.postgres import Server
 
 from dpsql.ledger.base import Account, Binding, Entry, Kind, Ledger
 from dpsql.ledger.books import Books
@@ -19,6 +18,7 @@ from dpsql.ledger.database import KEPT
 from dpsql.ledger.open import open_ledger
 from dpsql.ledger.postgres_url import read_url
 from dpsql.ledger.sqlite import path_of
+from tests.support.postgres import Server
 
 
 def charges(ledger: Ledger, account: Account) -> tuple[Entry, ...]:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
-from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.privacy.sampling import Sampler
 from dpsql.session import Session
+from tests.support.shop import Silence
 
 YES = "randomized: {epsilon: 1.0986122886681098, values: [yes, no]}"
 PARTY = "randomized: {epsilon: 1, values: [a, b, c, d]}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.shop import Silence, open_shop
 
 from dpsql import runs as runs_room
 from dpsql.dataset import Dataset
@@ -23,6 +22,7 @@ from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.release import Bundle, Spec
 from dpsql.runs import SECOND, Clock, Job, Runs
 from dpsql.session import Session
+from tests.support.shop import Silence, open_shop
 
 SECRET = "Ms Rossi, ward 4"
 ANA, BOB = (Account(name, Fraction(1), Fraction(0)) for name in ("ana", "bob"))

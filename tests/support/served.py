@@ -27,8 +27,7 @@ from urllib.parse import quote, urlencode
 
 from dpsql.cli.hospital import make_hospital
 from dpsql.owner.users import add_user, give_password, user_named
-
-from .needed import program
+from tests.support.needed import program
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = {"ana": "correct horse: battery/staple", "bob": "schlüssel @ 5 €"}

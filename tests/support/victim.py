@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import Error
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.session import Parameter, Session
+from tests.support.shop import Silence
 
 ROWS, GROUPS = 3, 3
 

@@ -9,9 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from support.attacking import DATA, build, schema_text, spent
-
 from dpsql.errors import Error
+from tests.support.attacking import DATA, build, schema_text, spent
 
 SECONDS = 8  # of processor time: tests share their machine
 MEGABYTES = 500

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.running import until
-from support.shop import open_shop
 
 from dpsql.engines.watch import cancelable, stopped_by_cancel
 from dpsql.errors import QueryCanceled
@@ -17,6 +15,8 @@ from dpsql.post import sandbox
 from dpsql.post.children import Children
 from dpsql.session import Session
 from dpsql.ticket import Ticket
+from tests.support.running import until
+from tests.support.shop import open_shop
 
 SLOW = "SELECT SUM(a.x * b.x) FROM generate_series(1, 400000) a(x), generate_series(1, 400000) b(x)"
 CHARGED = f"SELECT (SELECT COUNT(*) FROM orders), ({SLOW})"

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.running import until
-from support.shop import open_shop
 
 from dpsql import pulse
 from dpsql.compile import compile_query
@@ -20,6 +18,8 @@ from dpsql.schema.model import Resolved
 from dpsql.session import Session
 from dpsql.settings import defaults
 from dpsql.turns import Turns
+from tests.support.running import until
+from tests.support.shop import open_shop
 
 
 def cases(count: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-from support.shop import DATA, SCHEMA, Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.owner.books import register_changed
 from dpsql.session import Session
+from tests.support.shop import DATA, SCHEMA, Silence
 
 
 def test_answers_past_their_retention_are_dropped_when_the_schema_is_opened(tmp_path: Path) -> None:

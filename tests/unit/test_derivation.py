@@ -11,7 +11,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import DATA, SCHEMA, Silence
 
 import dpsql
 from dpsql.dataset import open_dataset
@@ -20,6 +19,7 @@ from dpsql.ledger.base import Asked
 from dpsql.owner.books import register_changed
 from dpsql.privacy.loss import NO_LOSS
 from dpsql.session import Answer, Session
+from tests.support.shop import DATA, SCHEMA, Silence
 
 ANALYSTS = """
 analysts:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql import held
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError, Unsupported
 from dpsql.held import _way
 from dpsql.session import Session
 from dpsql.sql.held_commands import FetchCommand, Way
+from tests.support.shop import open_shop
 
 SERIES = "SELECT x FROM generate_series(1, 5) AS t(x) ORDER BY x"
 COUNT = "SELECT COUNT(*) AS n FROM orders WHERE amount < $1"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import OperationalError
 from dpsql.holding import HOLDING, SMALL, Holding
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 MB = 1 << 20
 WIDE = "SELECT repeat('x', 100000) || g AS x FROM generate_series(1, 20) s(g)"  # 2 MB

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import PATIENCE, SECRET, House, gated_house, in_thread, until
-from support.shop import SCHEMA, Silence, open_shop
 
 import dpsql
 from dpsql.dataset import Dataset, open_dataset
@@ -33,6 +31,8 @@ from dpsql.errors import (
 from dpsql.interactive.interaction import Interaction
 from dpsql.ledger.audit import audit
 from dpsql.session import Session
+from tests.support.running import PATIENCE, SECRET, House, gated_house, in_thread, until
+from tests.support.shop import SCHEMA, Silence, open_shop
 
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
 

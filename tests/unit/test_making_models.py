@@ -13,7 +13,6 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from support.needed import package
 
 import dpsql
 from dpsql.dataset import Dataset, open_dataset
@@ -34,6 +33,7 @@ from dpsql.errors import (
 )
 from dpsql.session import Session
 from dpsql.types import BOOLEAN, DOUBLE, TEXT
+from tests.support.needed import package
 
 SCHEMA = """
 dpsql: 1

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.checking import agree
 
 import dpsql
 from dpsql.compile import Compiled, compile_query
@@ -23,6 +22,7 @@ from dpsql.privacy.records import write_record
 from dpsql.privacy.smooth import Reached, Smooth, calibrate_smooth
 from dpsql.schema.model import Resolved
 from dpsql.settings import change, defaults
+from tests.support.checking import agree
 
 PATIENTS = "SELECT MEDIAN(birth_year) FROM patients"
 PER_UNIT = "SELECT MEDIAN(v) FROM (SELECT patient_id, AVG(cost) AS v FROM visits GROUP BY patient_id) AS t"

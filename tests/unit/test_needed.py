@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from support.needed import package, program
+
+from tests.support.needed import package, program
 
 
 @pytest.mark.parametrize("need", [package, program])
 def test_what_is_missing_fails_under_ci_and_is_skipped_elsewhere(monkeypatch, need):
-    monkeypatch.setattr("support.needed.os.geteuid", lambda: 0)
-    monkeypatch.setattr("support.needed.shutil.which", lambda name: name if name == "apt-get" else None)
+    monkeypatch.setattr("tests.support.needed.os.geteuid", lambda: 0)
+    monkeypatch.setattr("tests.support.needed.shutil.which", lambda name: name if name == "apt-get" else None)
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="no_such_thing is not installed: "):
         need("no_such_thing")
@@ -20,7 +21,7 @@ def test_what_is_missing_fails_under_ci_and_is_skipped_elsewhere(monkeypatch, ne
 
 def test_what_only_root_can_install_is_skipped_where_nobody_could(monkeypatch):
     monkeypatch.setenv("CI", "true")
-    monkeypatch.setattr("support.needed.os.geteuid", lambda: 1000)
+    monkeypatch.setattr("tests.support.needed.os.geteuid", lambda: 1000)
     with pytest.raises(pytest.skip.Exception, match="apt-get install no_such_thing"):
         program("no_such_thing")
 

@@ -10,10 +10,10 @@ import time
 
 import psycopg
 import pytest
-from support.postgres import Server
 
 from dpsql.passwords import prepared, verifier
 from dpsql.schema.keys import VERIFIER
+from tests.support.postgres import Server
 
 # RFC 7677, 3: an exchange of the user "user" with the password "pencil".
 SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="

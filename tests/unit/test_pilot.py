@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import shop
-from support.shop import Silence
 
 from dpsql.accuracy import half_width, missed, noise_of
 from dpsql.dataset import Dataset
@@ -19,6 +17,8 @@ from dpsql.pilot import aims_of
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.sampling import Integers
 from dpsql.session import Session
+from tests.support import shop
+from tests.support.shop import Silence
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 BY_VIP = "SELECT vip, COUNT(*) AS n, COUNT(DISTINCT uid) AS units FROM people GROUP BY vip"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 import dpsql
 from dpsql.errors import Error, InvalidParameter, InvalidSyntax, TypeMismatch, Unsupported
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 
 @pytest.fixture

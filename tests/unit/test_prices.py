@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support import shop
-from support.shop import Silence
 
 from dpsql.dataset import Dataset
 from dpsql.errors import AccessDenied, BudgetExceeded
@@ -18,6 +16,8 @@ from dpsql.explain import Offer
 from dpsql.ledger.how_many import MANY, how_many
 from dpsql.payers import DATASET, dataset_account, payers_of
 from dpsql.session import Session
+from tests.support import shop
+from tests.support.shop import Silence
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 TWO = "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT COUNT(*) FROM people WHERE vip) AS v"

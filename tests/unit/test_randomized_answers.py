@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.polls import polls
 
 from dpsql.errors import Unsupported
 from dpsql.plan.recipes import Debiased, DebiasedMean, Linear, Mean, map_terms
@@ -21,6 +20,7 @@ from dpsql.privacy.release import Bundle, Release, Spec
 from dpsql.schema.model import Randomized
 from dpsql.session import Session
 from dpsql.types import BIGINT
+from tests.support.polls import polls
 
 COIN = Randomized(Fraction(math.log(3.0)), ("yes", "no"))
 FOUR = Randomized(Fraction(1), ("a", "b", "c", "d"))

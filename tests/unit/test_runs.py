@@ -11,7 +11,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.running import (
+
+from dpsql.engines.base import FAILED, FAILED_HINT
+from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
+from dpsql.exact import Exact
+from dpsql.privacy.release import from_bytes
+from dpsql.runs import CLOSED, DETACHED, QUEUED, SECOND, Clock, Runs, Ticket
+from tests.support.running import (
     ANA,
     BOB,
     PATIENCE,
@@ -27,12 +33,6 @@ from support.running import (
     raises,
     until,
 )
-
-from dpsql.engines.base import FAILED, FAILED_HINT
-from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
-from dpsql.exact import Exact
-from dpsql.privacy.release import from_bytes
-from dpsql.runs import CLOSED, DETACHED, QUEUED, SECOND, Clock, Runs, Ticket
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.running import COUNT, PATIENCE, SECRET, House, gated_house, in_thread
-from support.shop import Silence
 
 from dpsql.engines import duckdb as duckdb_engine
 from dpsql.engines.base import FAILED, FAILED_HINT
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.exact import Exact
+from tests.support.running import COUNT, PATIENCE, SECRET, House, gated_house, in_thread
+from tests.support.shop import Silence
 
 
 @pytest.fixture

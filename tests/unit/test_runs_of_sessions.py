@@ -10,14 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.running import COUNT, PATIENCE, SECRET, GatedEngine, House, gated_house, in_thread, press_ctrl_c, until
-from support.shop import Silence, open_shop
 
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import AccountSuspended, EngineFailed, Error, QueryCanceled
 from dpsql.exact import Exact
 from dpsql.runs import DETACHED
 from dpsql.session import Session
+from tests.support.running import (
+    COUNT,
+    PATIENCE,
+    SECRET,
+    GatedEngine,
+    House,
+    gated_house,
+    in_thread,
+    press_ctrl_c,
+    until,
+)
+from tests.support.shop import Silence, open_shop
 
 
 @pytest.fixture

@@ -16,9 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ledgers import Shelf, in_schema
-from support.running import ANA, BOB, COUNT, PATIENCE, FakeData, in_thread, job, raises, until
-from support.shop import open_shop
 
 from dpsql import runs as runs_room
 from dpsql.dataset import open_dataset
@@ -29,6 +26,9 @@ from dpsql.ledger.books import Books
 from dpsql.privacy.loss import Loss
 from dpsql.runs import Runs, Ticket
 from dpsql.session import Session
+from tests.support.ledgers import Shelf, in_schema
+from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, in_thread, job, raises, until
+from tests.support.shop import open_shop
 
 OWNER = Account("dataset", Fraction(8), Fraction(0))
 TESTS = Path(__file__).resolve().parent.parent

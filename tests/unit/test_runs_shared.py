@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import ANA, BOB, COUNT, PATIENCE, FakeData, askers, in_thread, job, raises, until
-from support.shop import Silence, open_shop
 
 import dpsql
 from dpsql import runs as runs_room
@@ -29,6 +27,8 @@ from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import NO_LOSS
 from dpsql.runs import DETACHED, MOST, QUEUED, Clock, Runs, Ticket
 from dpsql.session import Session
+from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, askers, in_thread, job, raises, until
+from tests.support.shop import Silence, open_shop
 
 # --- one registry for a ledger ---------------------------------------------------------------------------------------
 

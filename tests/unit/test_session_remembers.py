@@ -7,12 +7,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import open_shop
 
 from dpsql import queries as queries_module
 from dpsql.dataset import open_dataset
 from dpsql.post import sandbox
 from dpsql.session import Balance, Session
+from tests.support.shop import open_shop
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support import shop
-from support.shop import Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.session import Session
+from tests.support import shop
+from tests.support.shop import Silence
 
 NOON = dt.datetime(2023, 6, 1, 12, 0, tzinfo=dt.UTC)
 LAST_DAY = "SELECT COUNT(*) FROM orders WHERE made >= now() - INTERVAL '24 hours'"

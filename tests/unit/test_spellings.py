@@ -10,11 +10,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.shop import DATA, SCHEMA, Silence
 
 from dpsql.dataset import open_dataset
 from dpsql.privacy.loss import NO_LOSS
 from dpsql.session import Session
+from tests.support.shop import DATA, SCHEMA, Silence
 
 VIEWS = """
 views:

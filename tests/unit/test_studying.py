@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.engine import connect, fill
-from support.studies import counts, read_counts
 
 from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedContribution, UnboundedValues, Unsupported
 from dpsql.exact import Exact
@@ -20,6 +18,8 @@ from dpsql.rewrite.tally import Coding
 from dpsql.schema.model import Contributions, Resolved
 from dpsql.settings import Settings, defaults
 from dpsql.studying import Studied, compile_study, study_rows
+from tests.support.engine import connect, fill
+from tests.support.studies import counts, read_counts
 
 CODING = Coding(bins=16, listed={}, nulls=True)
 

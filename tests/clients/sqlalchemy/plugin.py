@@ -8,10 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from excluded import EXCLUDED
 from sqlalchemy.dialects import registry
 
-registry.register("dpsql.suite", "owner_side", "SuiteDialect")
+from tests.clients.sqlalchemy.excluded import EXCLUDED
+
+registry.register("dpsql.suite", "tests.clients.sqlalchemy.owner_side", "SuiteDialect")
 pytest.register_assert_rewrite("sqlalchemy.testing.assertions")
 
 from sqlalchemy.testing.plugin.pytestplugin import *  # noqa: E402, F403

@@ -37,11 +37,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 from sqlalchemy.schema import CreateTable
-from support.needed import package
 
 from dpsql.settings import NAMES
 from dpsql.sqlalchemy import told
 from dpsql.sqlalchemy.context import SETTINGS
+from tests.support.needed import package
 
 
 def statements(tables: Any) -> dict[str, Any]:

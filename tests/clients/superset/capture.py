@@ -1,6 +1,6 @@
-"""What Superset asks of the catalog, written down as `support.wire.capture` does for other clients.
+"""What Superset asks of the catalog, written down as `tests.support.wire.capture` does for other clients.
 
-PYTHONPATH=tests:tests/clients/superset .venv/bin/python -m capture      rewrites tests/corpus/catalog/superset.sql
+.venv/bin/python -m tests.clients.superset.capture      rewrites tests/corpus/catalog/superset.sql
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 import tempfile
 from pathlib import Path
 
-from api import User, log_in
-from program import running_superset
-from support.wire.capture import FOLDER, SKIPPED, logged, named, numbers
-from support.wire.ground import Place
-from support.wire.reference import running_reference
+from tests.clients.superset.api import User, log_in
+from tests.clients.superset.program import running_superset
+from tests.support.wire.capture import FOLDER, SKIPPED, logged, named, numbers
+from tests.support.wire.ground import Place
+from tests.support.wire.reference import running_reference
 
 TABLES = ("patients", "visits", "wards", "planned_visits")
 

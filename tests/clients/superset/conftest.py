@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from api import User, log_in
-from hospital import Hospital, served_hospital
-from making import made_dataset, register
-from program import Superset, running_superset
-from recording import Relay, recorded
+
+from tests.clients.superset.api import User, log_in
+from tests.clients.superset.hospital import Hospital, served_hospital
+from tests.clients.superset.making import made_dataset, register
+from tests.clients.superset.program import Superset, running_superset
+from tests.clients.superset.recording import Relay, recorded
 
 ANALYSTS = ("ana", "bob", "eve")  # of whom eve is unknown to dpsql
 

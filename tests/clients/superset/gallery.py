@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from charts import Json, metric, query
+from tests.clients.superset.charts import Json, metric, query
 
 MONTH = "2024-03-01 : 2024-04-01"
 WEEK = "2024-05-06 : 2024-05-13"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from support.served import USERS, Server, serving
 
 from dpsql.cli.hospital import make_hospital
+from tests.support.served import USERS, Server, serving
 
 PASSWORDS = {**USERS, "superset": "for all of them"}
 CHANGES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from api import User
+from tests.clients.superset.api import User
 
 
 def register(admin: User, name: str, address: str, **more: bool) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from support.needed import missing, program
+from tests.support.needed import missing, program
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parents[2] / ".venv-superset" / "bin"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,16 +13,16 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from api import Refused, User
-from charts import Chart, Json
-from gallery import CHARTS, VIRTUAL, VIRTUAL_CHARTS
-from making import made_dataset, register
-from recording import recorded
-from support.served import Server, serving
+
+from tests.clients.superset.api import Refused, User
+from tests.clients.superset.charts import Chart, Json
+from tests.clients.superset.gallery import CHARTS, VIRTUAL, VIRTUAL_CHARTS
+from tests.clients.superset.making import made_dataset, register
+from tests.clients.superset.recording import recorded
+from tests.corpus import reader
+from tests.support.served import Server, serving
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-sys.path.append(str(CORPUS))
-reader = importlib.import_module("reader")
 SENT = CORPUS / "bi" / "superset_sent.sql"
 HEAD = "-- What Superset 6.1 sent for the charts of tests/clients/superset/gallery.py, word for word.\n\n"
 AROUND = re.compile(r"\s*(BEGIN|ROLLBACK|COMMIT|SHOW|SET)\b|.*(pg_type|version\(\)|current_schema\(\))", re.I | re.S)

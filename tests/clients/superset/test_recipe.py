@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support.needed import package
 
 from dpsql.pgwire.startup import read_options
+from tests.support.needed import package
 
 HERE = Path(__file__).resolve().parent
 DOCUMENT = (HERE.parents[2] / "docs" / "superset.md").read_text()

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api import Json, Refused, User
-from charts import CHARTS, Chart, dashboard, metric, query
-from hospital import Hospital
-from making import made_dataset, register
-from program import Superset, take_picture
-from recording import Relay
-from support.served import make_certificate, serving
+
+from tests.clients.superset.api import Json, Refused, User
+from tests.clients.superset.charts import CHARTS, Chart, dashboard, metric, query
+from tests.clients.superset.hospital import Hospital
+from tests.clients.superset.making import made_dataset, register
+from tests.clients.superset.program import Superset, take_picture
+from tests.clients.superset.recording import Relay
+from tests.support.served import make_certificate, serving
 
 pytestmark = pytest.mark.superset
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.served import serving
-from support.wire.ground import PASSWORD, Place, fill_duckdb
-from support.wire.reference import running_reference
+
+from tests.support.served import serving
+from tests.support.wire.ground import PASSWORD, Place, fill_duckdb
+from tests.support.wire.reference import running_reference
 
 
 @pytest.fixture(scope="session")

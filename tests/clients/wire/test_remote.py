@@ -16,10 +16,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from support.served import Server, serving
 
 import dpsql
 from dpsql.dbapi.values import TypeCode
+from tests.support.served import Server, serving
 
 BUDGET = """
 privacy:

@@ -14,13 +14,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from support import postgres
-from support.running import press_ctrl_c
-from support.served import USERS, Server, make_certificate, serving
 
 import dpsql
 from dpsql.cli.hospital import make_hospital
 from dpsql.errors import AccessDenied, QueryCanceled
+from tests.support import postgres
+from tests.support.running import press_ctrl_c
+from tests.support.served import USERS, Server, make_certificate, serving
 
 COUNT = "SELECT COUNT(*) FROM visits WHERE nights > {}"
 TWO = "SELECT (SELECT COUNT(*) FROM patients WHERE birth_year > {0}), (SELECT COUNT(*) FROM visits WHERE nights > {0})"

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.served import USERS, Server, serving
 
 from dpsql.cli.hospital import make_hospital
+from tests.support.served import USERS, Server, serving
 
 if os.name != "posix":
     pytest.skip("there are no pseudo-terminals elsewhere", allow_module_level=True)
 
-from support.terminal import Terminal
+from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[3]
 UNDER_WAY = r"[█░]{24} asking, \d+ s"

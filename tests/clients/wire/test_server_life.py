@@ -17,14 +17,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from support.raw_wire import Raw, Refused
-from support.served import Server, give_passwords, make_certificate, serving
 
 from dpsql.cli.hospital import make_hospital
 from dpsql.dataset import open_dataset
 from dpsql.pgwire import client
 from dpsql.pgwire.client import CommandComplete, DataRow, ErrorResponse
 from dpsql.pgwire.failures import FREE
+from tests.support.raw_wire import Raw, Refused
+from tests.support.served import Server, give_passwords, make_certificate, serving
 
 LATENCY = 2.0
 """Seconds that each new release takes here, whatever the engine needs."""

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from support.raw_wire import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
-from support.served import USERS, Server, serving
 
 from dpsql.pgwire import client
 from dpsql.pgwire.client import DataRow, ErrorResponse, NegotiateProtocolVersion
+from tests.support.raw_wire import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
+from tests.support.served import USERS, Server, serving
 
 ASKED = "SELECT count(*) FROM patients"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.wire.adapters import CLIENTS, Client, connected
-from support.wire.battery import NEEDS, PARTS, PRIVATE, Part
-from support.wire.compare import differences
-from support.wire.ground import Place
+
+from tests.support.wire.adapters import CLIENTS, Client, connected
+from tests.support.wire.battery import NEEDS, PARTS, PRIVATE, Part
+from tests.support.wire.compare import differences
+from tests.support.wire.ground import Place
 
 EVERY = [
     pytest.param(kind, part, id=f"{kind.name}-{part.__name__}")

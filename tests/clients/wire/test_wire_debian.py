@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.needed import program
-from support.served import make_certificate
-from support.wire import psql
-from support.wire.ground import Place
+
+from tests.support.needed import program
+from tests.support.served import make_certificate
+from tests.support.wire import psql
+from tests.support.wire.ground import Place
 
 pytestmark = pytest.mark.clients
 

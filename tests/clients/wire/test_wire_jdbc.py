@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.wire import java
-from support.wire.compare import differences
-from support.wire.ground import Place
+
+from tests.support.wire import java
+from tests.support.wire.compare import differences
+from tests.support.wire.ground import Place
 
 pytestmark = pytest.mark.clients
 

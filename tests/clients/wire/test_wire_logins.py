@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.served import make_certificate
-from support.wire.adapters import CLIENTS, Client, Psycopg, Psycopg2, connected, refused
-from support.wire.ground import Place
+
+from tests.support.served import make_certificate
+from tests.support.wire.adapters import CLIENTS, Client, Psycopg, Psycopg2, connected, refused
+from tests.support.wire.ground import Place
 
 each = pytest.mark.parametrize("kind", CLIENTS, ids=lambda kind: kind.name)
 FIRST = CLIENTS[0]

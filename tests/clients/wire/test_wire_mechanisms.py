@@ -17,10 +17,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from support.served import serving
-from support.wire.ground import PASSWORD, Place, fill_duckdb
 
 import dpsql
+from tests.support.served import serving
+from tests.support.wire.ground import PASSWORD, Place, fill_duckdb
 
 BUSY = "DECLARE busy THRESHOLD 250 WITH (epsilon = 100, answers = 3)"
 HOLDOUT = "DECLARE h HOLDOUT WITH (n = 300, threshold = 0.1, epsilon = 100, budget = 3)"

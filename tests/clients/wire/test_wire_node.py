@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.wire import node
-from support.wire.compare import differences
-from support.wire.ground import Place
+
+from tests.support.wire import node
+from tests.support.wire.compare import differences
+from tests.support.wire.ground import Place
 
 SAME = (
     "literals", "application_name", "wards", "wards in binary", "lists", "parameters", "odd text", "null", "wrong text",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.wire import battery, introspect
-from support.wire.adapters import connected, refused
-from support.wire.battery import NEEDS, PARTS, PRIVATE, Part
-from support.wire.compare import differences
-from support.wire.ground import Place
-from support.wire.odbc import ANSI, UNICODE, Odbc, OdbcAnsi
+
+from tests.support.wire import battery, introspect
+from tests.support.wire.adapters import connected, refused
+from tests.support.wire.battery import NEEDS, PARTS, PRIVATE, Part
+from tests.support.wire.compare import differences
+from tests.support.wire.ground import Place
+from tests.support.wire.odbc import ANSI, UNICODE, Odbc, OdbcAnsi
 
 pytestmark = pytest.mark.clients
 

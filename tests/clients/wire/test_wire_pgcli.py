@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from support.needed import missing, package
-from support.wire.ground import Place
+
+from tests.support.needed import missing, package
+from tests.support.wire.ground import Place
 
 PGCLI = Path(sys.executable).with_name("pgcli")
 CONFIG = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import psycopg
-from support.wire.ground import Place
+
+from tests.support.wire.ground import Place
 
 
 def test_columns_are_doubles(served: Place) -> None:

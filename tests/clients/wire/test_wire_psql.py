@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.wire import psql
-from support.wire.ground import Place
+
+from tests.support.wire import psql
+from tests.support.wire.ground import Place
 
 STATEMENTS = r"""
 SELECT * FROM wards ORDER BY ward;

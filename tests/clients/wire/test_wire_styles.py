@@ -12,7 +12,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.wire.ground import Place
+
+from tests.support.wire.ground import Place
 
 CONNECTING = {
     "metabase": (

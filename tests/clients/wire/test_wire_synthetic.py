@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from support.wire.ground import Place
+
+from tests.support.wire.ground import Place
 
 MAKE = "CREATE SYNTHETIC TABLE people_like AS SELECT sex, insured FROM patients WITH (epsilon = 0.1)"
 NAMED = "SELECT relname, relkind FROM pg_class WHERE relname = 'people_like'"

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.wire import introspect
-from support.wire.compare import differences
-from support.wire.ground import Place
+
+from tests.support.wire import introspect
+from tests.support.wire.compare import differences
+from tests.support.wire.ground import Place
 
 
 @pytest.mark.parametrize("ask", (introspect.psycopg_types, introspect.asyncpg_types, introspect.pgcli_completion))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from corpus.grammar.columns import FLAG, NUMBER, PATIENTS, VISITS, Column, prefixed
+from tests.corpus.grammar.columns import FLAG, NUMBER, PATIENTS, VISITS, Column, prefixed
 
 
 @dataclass(frozen=True)

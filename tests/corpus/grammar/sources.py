@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from corpus.grammar.columns import (
+from tests.corpus.grammar.columns import (
     DIAGNOSES,
     FLAG,
     NUMBER,
@@ -17,7 +17,7 @@ from corpus.grammar.columns import (
     Column,
     prefixed,
 )
-from corpus.grammar.expressions import Expressions, Source
+from tests.corpus.grammar.expressions import Expressions, Source
 
 PART = ("ward", "kind", "nights", "paid", "urgent", "day")
 BARE = Source("", VISITS, "patient_id")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from random import Random
 
-from corpus.grammar.sources import Sources
+from tests.corpus.grammar.sources import Sources
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from support.needed import package
-from support.wire.ground import Place
+from tests.support.needed import package
+from tests.support.wire.ground import Place
 
 Rows = list[tuple[Any, ...]]
 

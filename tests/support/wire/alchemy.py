@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from support.wire.ground import Place
+from tests.support.wire.ground import Place
 
 DRIVERS = ("psycopg", "psycopg2", "asyncpg", "pg8000")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from support.wire.adapters import Client
+from tests.support.wire.adapters import Client
 
 Part = Callable[[Client], Any]
 

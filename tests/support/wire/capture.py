@@ -1,6 +1,6 @@
 """What clients ask of the catalog, written down: they are run on PostgreSQL, whose log tells the statements.
 
-    PYTHONPATH=tests .venv/bin/python -m support.wire.capture       rewrites tests/corpus/catalog/<client>.sql
+    .venv/bin/python -m tests.support.wire.capture       rewrites tests/corpus/catalog/<client>.sql
 
 Parameters are put in as literals, and numbers of tables as 'public.visits'::regclass::oid, so that a statement means
 the same on any server.
@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
-from support.postgres import Server
-from support.wire import introspect, java
-from support.wire.ground import Place
-from support.wire.reference import running_reference
+
+from tests.support.postgres import Server
+from tests.support.wire import introspect, java
+from tests.support.wire.ground import Place
+from tests.support.wire.reference import running_reference
 
 FOLDER = Path(__file__).resolve().parents[2] / "corpus" / "catalog"
 LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[\d+\] (\w+):  (.*)$")

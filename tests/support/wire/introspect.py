@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from support.wire.ground import Place
-from support.wire.odbc import UNICODE, odbc_connect
+from tests.support.wire.ground import Place
+from tests.support.wire.odbc import UNICODE, odbc_connect
 
 
 def sqlalchemy_inspector(place: Place, driver: str) -> dict[str, Any]:

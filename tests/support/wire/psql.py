@@ -6,9 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from support.needed import missing
-from support.postgres import find_binaries
-from support.wire.ground import Place
+from tests.support.needed import missing
+from tests.support.postgres import find_binaries
+from tests.support.wire.ground import Place
 
 
 def bundled() -> Path:

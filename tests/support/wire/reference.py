@@ -6,9 +6,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from support.needed import missing
-from support.postgres import SETTINGS, Server, find_binaries, start
-from support.wire.ground import Place, fill_postgres
+from tests.support.needed import missing
+from tests.support.postgres import SETTINGS, Server, find_binaries, start
+from tests.support.wire.ground import Place, fill_postgres
 
 
 def free_port() -> int:

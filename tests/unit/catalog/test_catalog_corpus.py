@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from support.catalog_compare import Asked, Both, corpus, fill, shown
-from support.catalog_data import DATA, written
-from support.postgres import Server
+
+from tests.support.catalog_compare import Asked, Both, corpus, fill, shown
+from tests.support.catalog_data import DATA, written
+from tests.support.postgres import Server
 
 # Statements whose answers may differ, each with the reason. One that no longer differs is an error too.
 DIFFERENT = (

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import duckdb
 import pytest
-from support.catalog_compare import shown
 
 from dpsql.catalog import database
 from dpsql.catalog.builtin import relations
@@ -20,6 +19,7 @@ from dpsql.schema.model import Schema
 from dpsql.sql.catalog_functions import FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
 from dpsql.vocabulary import named_functions
+from tests.support.catalog_compare import shown
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 ANA = Identity("ana", "lab", "1.2", Variables().items())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.catalog.own_settings import OWN
 from dpsql.session import Session
 from dpsql.settings import NAMES
 from dpsql.vocabulary import named_settings
+from tests.support.shop import open_shop
 
 DCONFIG = (
     'SELECT s.name AS "Parameter", pg_catalog.current_setting(s.name) AS "Value" FROM pg_catalog.pg_settings s '

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.needed import no_root, package
 
 from dpsql.owner.draft import Wishes
 from dpsql.owner.init import draft_schema, find_sources
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit
+from tests.support.needed import no_root, package
 
 MARK = "zqMARKERqz"
 """In every value of the sources below that can hold text; numbers hold 918273645."""

@@ -9,13 +9,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from support.shop import Silence
 
 from dpsql.cli import main
 from dpsql.errors import InterfaceError
 from dpsql.owner.randomize import Wanted, randomize_file
 from dpsql.privacy.response import respond
 from dpsql.schema.load import load_schema
+from tests.support.shop import Silence
 
 CSV = 'id,answer,note\n1,yes,"a, b"\n2,no,\n3,yes,\n4,no,x\n'
 SCHEMA = """\

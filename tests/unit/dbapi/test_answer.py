@@ -7,9 +7,9 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from support.needed import package
 
 import dpsql
+from tests.support.needed import package
 
 QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 HOSTILE = "<script>alert(1)</script>"

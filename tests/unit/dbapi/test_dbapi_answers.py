@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.needed import package
 
 import dpsql
 import dpsql.dbapi.connection
 from dpsql.figures import NOTHING, short_left, short_up
 from dpsql.session import Session
+from tests.support.needed import package
 
 HOSTILE = ["'", "''", "f' OR '1'='1", "x'; DROP TABLE patients; --", "--", "/* */", "\\", "\\'", "$1", "?", "%s", "f\n",
            'a"b', "$$", "E'\\x41'", "\u2019", ""]  # fmt: skip

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.needed import package
-from support.running import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
 
 import dpsql
 from dpsql.dbapi.connection import Connection
 from dpsql.errors import EngineFailed, QueryCanceled
+from tests.support.needed import package
+from tests.support.running import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from support.needed import package
 
 from dpsql import DataError
 from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
 from dpsql.figures import CellError
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Kind, Type
+from tests.support.needed import package
 
 NINES = Decimal("9" * 34 + ".9999")
 

@@ -5,12 +5,12 @@ import sys
 from fractions import Fraction
 
 import pytest
-from support.needed import package
-from support.running import COUNT, gated_house, press_ctrl_c
 
 import dpsql
 from dpsql.dbapi.connection import Connection
 from dpsql.errors import QueryCanceled
+from tests.support.needed import package
+from tests.support.running import COUNT, gated_house, press_ctrl_c
 
 interactiveshell = package("IPython.core.interactiveshell")
 

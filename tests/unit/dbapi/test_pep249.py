@@ -6,12 +6,12 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from support.running import COUNT, PATIENCE, gated_house, in_thread, until
 
 import dpsql
 from dpsql.dbapi.connection import Connection
 from dpsql.errors import QueryCanceled
 from dpsql.intervals import Interval
+from tests.support.running import COUNT, PATIENCE, gated_house, in_thread, until
 
 QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 SERIES = "SELECT i FROM generate_series(1, {}) AS s(i) ORDER BY i"

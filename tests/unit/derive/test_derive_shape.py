@@ -7,12 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.derive.describe import Described
 from dpsql.derive.shape import Kind, from_text, to_text
 from dpsql.errors import IntegrityError
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 
 @pytest.fixture(scope="module")

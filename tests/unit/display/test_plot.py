@@ -10,13 +10,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from support.needed import package
 
 from dpsql.display.chart import chart_lines
 from dpsql.display.pick import pick
 from dpsql.display.plot import Chart, Point, draw, plan_chart
 from dpsql.errors import Error, InterfaceError, ProgrammingError
 from dpsql.figures import CellError
+from tests.support.needed import package
 
 Rows = list[tuple[Any, ...]]
 

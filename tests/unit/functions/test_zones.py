@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import duckdb
 import pytest
-from support.expressions import bound, claimed
-from support.zones import hours, known
 
 from dpsql.errors import Unsupported
 from dpsql.functions.zone_names import ZONES
 from dpsql.functions.zones import FARTHEST, UTC, close_zones, zone_name
 from dpsql.schema.domain import to_number
 from dpsql.types import TIMESTAMP, TIMESTAMPTZ
+from tests.support.expressions import bound, claimed
+from tests.support.zones import hours, known
 
 HOUR = 3_600_000_000
 

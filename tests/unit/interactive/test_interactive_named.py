@@ -8,8 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.running import PATIENCE, House, gated_house, in_thread, until
-from support.shop import SCHEMA, Silence, open_shop
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import (
@@ -27,6 +25,8 @@ from dpsql.errors import (
 from dpsql.interactive import interaction, named
 from dpsql.session import Session, Ticket
 from dpsql.types import BIGINT, DOUBLE, TEXT
+from tests.support.running import PATIENCE, House, gated_house, in_thread, until
+from tests.support.shop import SCHEMA, Silence, open_shop
 
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
 VIP = "SELECT SUM(CASE WHEN vip THEN 1 ELSE 0 END) FROM people"  # 80

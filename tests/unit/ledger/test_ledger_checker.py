@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from support import checking
 
 from dpsql.calibrate import Calibrated, Noise
 from dpsql.compile import Settings, compile_query
@@ -45,6 +44,7 @@ from dpsql.privacy.scores import (
 )
 from dpsql.privacy.selection import Reach, Selection
 from dpsql.schema.model import Resolved
+from tests.support import checking
 
 PACKAGE = Path(checker.__file__).parent.parent
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 import pytest
-from support.ledgers import Shelf, raw
 
 from dpsql.errors import InternalError, ProgrammingError
 from dpsql.ledger.base import Account, Asked, Binding, Made, Statement
 from dpsql.ledger.books import Books
 from dpsql.ledger.database import EARLIER, FORMAT
 from dpsql.privacy.loss import Loss
+from tests.support.ledgers import Shelf, raw
 
 BINDING = Binding("row", "add_remove", 1)
 DATASET = Account("dataset", Fraction(10**6), Fraction(0))

@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from support.postgres import SETTINGS, Server, find_binaries, start
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger import postgres_pool
@@ -26,6 +25,7 @@ from dpsql.ledger.database import FORMAT
 from dpsql.ledger.open import open_ledger
 from dpsql.ledger.postgres import PostgresDatabase, open_postgres
 from dpsql.ledger.postgres_url import read_url
+from tests.support.postgres import SETTINGS, Server, find_binaries, start
 
 BINDING = Binding("row", "add_remove", 1)
 ADD = "INSERT INTO account (name, entries, head) VALUES (?, 0, '')"

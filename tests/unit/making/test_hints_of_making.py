@@ -8,11 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 import dpsql
 from dpsql.errors import BudgetExceeded, Error, InvalidSyntax, UnboundedValues, UnknownTable
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 

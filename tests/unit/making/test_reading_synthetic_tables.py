@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import Error
 from dpsql.objects.tables import is_null
@@ -38,6 +37,7 @@ from dpsql.types import (
     Type,
     decimal,
 )
+from tests.support.shop import open_shop
 
 DAY = 86_400_000_000
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.shop import open_shop
 
 import dpsql
 from dpsql.dbapi.connection import Connection
@@ -31,6 +30,7 @@ from dpsql.session import Session
 from dpsql.sql.parameters import written_out
 from dpsql.sql.parse import tokenize
 from dpsql.types import DOUBLE, INTEGER
+from tests.support.shop import open_shop
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 LIKE = "CREATE SYNTHETIC TABLE {} AS SELECT sex, birth_year, insured FROM patients WITH (epsilon = 0.5)"

@@ -3,13 +3,13 @@
 from decimal import Decimal
 
 import pytest
-from support.shop import open_shop
-from support.talking import client, say
 
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.encode import encoder
 from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Sync
 from dpsql.pgwire.wire_types import BY_NAME
+from tests.support.shop import open_shop
+from tests.support.talking import client, say
 
 ASKED = "SELECT count(*) FROM orders WHERE {} = ANY($1)"
 

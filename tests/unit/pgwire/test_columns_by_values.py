@@ -1,13 +1,13 @@
 """Columns that values decide: told of a portal as they make them, and nothing is charged that they do not fit."""
 
 import pytest
-from support.shop import open_shop
-from support.talking import client, say
 
 from dpsql.errors import DataError
 from dpsql.pgwire import results
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Query, Sync
+from tests.support.shop import open_shop
+from tests.support.talking import client, say
 
 FLOAT8, INT8, TEXT, INTERVAL = 701, 20, 25, 1186
 DIVIDED = "SELECT sum(qty) / $1 AS x FROM orders WHERE amount > 123"

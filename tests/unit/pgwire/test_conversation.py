@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.talking import read_all, say
 
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
 from dpsql.figures import NOTHING, CellError, Charge
@@ -32,6 +31,7 @@ from dpsql.pgwire.messages import (
 )
 from dpsql.session import Answer, OutputColumn, Prepared, Receipt
 from dpsql.types import BIGINT, DOUBLE, TEXT
+from tests.support.talking import read_all, say
 
 CHARGE = Charge(Fraction(1), Fraction(1, 10**7), Fraction(1, 50), Fraction(0), None)
 N = OutputColumn("n", BIGINT, "BIGINT")

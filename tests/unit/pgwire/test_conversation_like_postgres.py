@@ -1,11 +1,11 @@
 """The same messages to a real PostgreSQL and to a conversation over a session: the same replies, one by one."""
 
 import pytest
-from support.shop import open_shop
-from support.talking import Real, say, told
 
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.messages import Bind, Close, CopyDone, Describe, Execute, Flush, Parse, Query, Sync
+from tests.support.shop import open_shop
+from tests.support.talking import Real, say, told
 
 INT4 = 23
 ONE = "SELECT 1 AS a"

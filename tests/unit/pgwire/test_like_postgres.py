@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.postgres import Server
-from support.shop import open_shop
-from support.talking import Real, say
 
 from dpsql.pgwire import client
 from dpsql.pgwire.conversation import Conversation
 from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Query, Sync
+from tests.support.postgres import Server
+from tests.support.shop import open_shop
+from tests.support.talking import Real, say
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "likeness.sql"
 DIFFERS = "-- differs: "

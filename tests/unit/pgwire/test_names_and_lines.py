@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import OperationalError
 from dpsql.pgwire import client, held
@@ -18,6 +17,7 @@ from dpsql.pgwire.results import Columns
 from dpsql.pgwire.talk import Talk
 from dpsql.session import OutputColumn
 from dpsql.types import parse_type
+from tests.support.shop import open_shop
 
 
 @pytest.fixture

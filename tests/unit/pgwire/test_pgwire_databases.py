@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.served import give_passwords
 
 from dpsql.cli.hospital import make_hospital
 from dpsql.errors import Error, InterfaceError, SchemaError
@@ -15,6 +14,7 @@ from dpsql.owner.check import check_schema
 from dpsql.pgwire.databases import Databases, Served, open_served
 from dpsql.pgwire.login import _no_database
 from dpsql.pgwire.startup import Opening
+from tests.support.served import give_passwords
 
 
 @pytest.fixture(scope="module")

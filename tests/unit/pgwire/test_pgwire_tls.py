@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.needed import program
-from support.served import make_certificate
 
 from dpsql.errors import OperationalError
 from dpsql.pgwire.tls import ALPN, Certificate, Tls, end_point, load
+from tests.support.needed import program
+from tests.support.served import make_certificate
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.talking import read_all, to_bytes
 
 from dpsql.pgwire import client, replies
 from dpsql.pgwire.frames import ProtocolViolation, framed
@@ -31,6 +30,7 @@ from dpsql.pgwire.messages import (
     Terminate,
 )
 from dpsql.pgwire.protocol import LOGIN_BYTES, MESSAGE_BYTES, STARTUP_BYTES, Protocol
+from tests.support.talking import read_all, to_bytes
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
 CODES = st.lists(st.integers(0, 1), max_size=3).map(tuple)

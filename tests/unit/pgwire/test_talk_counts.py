@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.pgwire.messages import Bind, Execute, Message, Parse, Query, Sync
 from dpsql.pgwire.talk import Talk, Told
+from tests.support.shop import open_shop
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import Error
 from dpsql.session import Session
+from tests.support.shop import open_shop
 
 
 @pytest.fixture(scope="module")

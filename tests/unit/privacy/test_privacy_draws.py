@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.models import AXES, DESIGN, LINEAR_AXES, tally
-from support.recording import Call, Recording
-from support.tallies import tally_of
 
 from dpsql.calibrate import Calibrated, Noise
 from dpsql.compile import compile_query
@@ -33,6 +30,9 @@ from dpsql.privacy.synthesis_shares import Wanted, under_epsilon, under_rho
 from dpsql.privacy.tally import Axes, Tally, UnitMass
 from dpsql.schema.model import Resolved
 from dpsql.settings import Settings
+from tests.support.models import AXES, DESIGN, LINEAR_AXES, tally
+from tests.support.recording import Call, Recording
+from tests.support.tallies import tally_of
 
 ROW = UnitMass(1, 1, True, 1, False)
 WEIGHED = UnitMass(3 << 16, 1 << 16, False, 2, True)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from support.checking import CLOSE, agree
-from support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
 
 from dpsql.ledger.check_mass import read_mass
 from dpsql.ledger.check_models import lost_by_moments, lost_by_objective, lost_by_output
@@ -40,6 +38,8 @@ from dpsql.privacy.ridge import Ridge
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.tally import Axes, Tally, UnitMass
 from dpsql.pulse import ended_by
+from tests.support.checking import CLOSE, agree
+from tests.support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
 
 ROW = UnitMass(1, 1, True, 1, False)
 CHANGED = UnitMass(1, 1, True, 1, True)

@@ -6,8 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.checking import agree
-from support.tallies import Still, tally_of
 
 from dpsql.exact import Exact
 from dpsql.ledger.checker import Unreadable, recompute
@@ -24,6 +22,8 @@ from dpsql.privacy.synthesis import FIGURE_GRID, FITTED, MEASURED, ROW, TOTAL, M
 from dpsql.privacy.synthesis_shares import Wanted, method_for, under_epsilon, under_rho
 from dpsql.privacy.tally import Axes, Tally, UnitMass
 from dpsql.pulse import ended_by
+from tests.support.checking import agree
+from tests.support.tallies import Still, tally_of
 
 SIZES = (2, 4, 8)
 ONE_ROW = UnitMass(1, 1, True, 1, False)

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.checking import agree
-from support.shop import Silence
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.exact import Exact
@@ -33,6 +31,8 @@ from dpsql.privacy.threshold import (
     verdict_from_bytes,
     verdict_to_bytes,
 )
+from tests.support.checking import agree
+from tests.support.shop import Silence
 
 COUNT = Question(F(1), 1)
 SPECS = [

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from support.needed import package
 
 from dpsql.dbapi.frames import Frame
 from dpsql.errors import InterfaceError, InvalidSyntax
 from dpsql.repl.copying import Copy, read_copy, write_copy
 from dpsql.types import BIGINT, TEXT
+from tests.support.needed import package
 
 FRAME = Frame(("k", "n"), (TEXT, BIGINT), [("a,\nb", 2**53 + 1), (None, None)])
 

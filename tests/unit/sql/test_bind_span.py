@@ -7,10 +7,10 @@ import datetime as dt
 import duckdb
 import pytest
 import sqlglot
-from support.expressions import bound, computed, load
 
 from dpsql.errors import Error
 from dpsql.sql.bind_span import interval_of
+from tests.support.expressions import bound, computed, load
 
 COMPARED = (
     "age(p, q) > INTERVAL '1 year'", "age(q, p) <= INTERVAL '1 month 3 days'", "age(p, q) = INTERVAL '0 days'",

@@ -6,13 +6,13 @@ import datetime as dt
 from collections.abc import Iterator
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import Error
 from dpsql.intervals import Interval
 from dpsql.session import Session
 from dpsql.sql.parameters import Parameter
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal
+from tests.support.shop import open_shop
 
 T = "orders"
 

@@ -4,12 +4,12 @@ import datetime as dt
 
 import duckdb
 import pytest
-from support.expressions import bound
 
 from dpsql.errors import Error
 from dpsql.plan.expr import Call, Literal
 from dpsql.sql.render_expr import render_expr
 from dpsql.types import BIGINT, DATE, TEXT, TIMESTAMP, TIMESTAMPTZ
+from tests.support.expressions import bound
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.shop import open_shop
 
 from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
 from dpsql.session import Session
 from dpsql.sql.parse import parse
+from tests.support.shop import open_shop
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
-from support.needed import package
 
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError, Unsupported
 from dpsql.sql.catalog_query import catalog_tree
 from dpsql.sql.commands import ExplainCommand, SetCommand, read_command
 from dpsql.sql.parameters import Parameter, literal
 from dpsql.sql.parse import parse, tokenize
+from tests.support.needed import package
 
 
 def test_numbers_say_which_value() -> None:

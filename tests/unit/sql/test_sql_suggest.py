@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.studies import counts
 
 from dpsql import settings
 from dpsql.compile import compile_query
@@ -19,6 +18,7 @@ from dpsql.sql.commands import read_command
 from dpsql.sql.made_commands import CreateCommand
 from dpsql.sql.refused import FAMILIES, refuse
 from dpsql.studying import compile_study, study_rows
+from tests.support.studies import counts
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CORPUS = Path(__file__).parents[2] / "corpus"
